@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+# Skeleton Crew. `make help` lists the targets. Everything is written below build/.
+#
+#   CC=clang     another compiler           DEBUG=1      poisoned memory, lock ranks, -Og
+#   O=dir        another output directory   V=1          show the commands
+
+O := build
+CC := gcc
+NASM := nasm
+LD := ld
+OBJCOPY := objcopy
+OBJDUMP := objdump
+HOSTCC := gcc
+DEBUG :=
+Q := $(if $(V),,@)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# --- flags ----------------------------------------------------------------------------------------
+
+# -mgeneral-regs-only and -mno-red-zone: interrupts come at any instruction, and the vector
+# registers are the user's. -fno-strict-aliasing: page frames change their type.
+CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g \
+    -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
+    -fno-pic -fno-pie -fno-stack-protector -fno-omit-frame-pointer -fno-strict-aliasing \
+    -fno-asynchronous-unwind-tables -fcf-protection=none \
+    -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1)
+NASMFLAGS := -f elf64 -g -F dwarf -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
+LDFLAGS := -m elf_x86_64 -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none \
+    --fatal-warnings -T linker.ld
+HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
+
+# --- the kernel's files ---------------------------------------------------------------------------
+
+BOOT_OBJS := $(addprefix boot/, \
+    boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
+ARCH_OBJS := $(addprefix arch/x86/, \
+    acpi.o acpi_aml.o acpi_tables.o apic.o arch.o context.o clock_reference.o cpu.o cpu_features.o entry.o \
+    fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o ioapic.o keyboard.o \
+    paging.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
+KERNEL_OBJS := $(addprefix kernel/, \
+    cmdline.o command.o commands.o console.o elf.o emulate.o err.o format.o futex.o hash.o \
+    ipi_call.o keys.o lineedit.o main.o object.o panic.o printk.o process.o programs.o \
+    recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o \
+    syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o ustar.o wait.o \
+    waitqueue.o)
+MM_OBJS := $(addprefix mm/, \
+    frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
+REPLAY_OBJS := $(addprefix replay/, \
+    log_codec.o replay_tmp.o)
+OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) $(REPLAY_OBJS))
+
+KERNEL := $(O)/kernel.elf
+KERNEL32 := $(O)/kernel32.elf
+KERNEL_EXTRAS := $(O)/kernel.lst $(O)/kernel.sym
+PROGRAMS := build/user/programs.tar
+GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
+
+# --- what people call -----------------------------------------------------------------------------
+# Missing packages are installed before anything is built, hence the second make.
+
+.PHONY: help run test iso debug lint format clean kernel programs image host-tests FORCE
+
+help:
+	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
+	@echo '               RUN="cpus; mem; poweroff"  run these shell commands instead of the tour'
+	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=tcg|kvm QEMU=path'
+	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
+	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
+	@echo 'make iso       $(O)/skeleton-crew.iso: boots on a PC by GRUB (RUN, APPEND as above)'
+	@echo 'make debug     boots, stopped at the first instruction, with gdb attached'
+	@echo 'make lint      formatting, static analysis, layers'
+	@echo 'make format    lets clang-format rewrite the sources'
+	@echo 'make clean     removes build/'
+	@echo 'CC=clang and DEBUG=1 work with all of them. The first three install what they need on'
+	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
+
+# The environment is how run-qemu.sh gets its settings: no quoting in between.
+export RUN CPUS MEM MACHINE CPU ACCEL QEMU APPEND TIMEOUT
+
+run:
+	@tools/install-packages.sh run
+	@$(MAKE) image
+	@./run-qemu.sh
+
+debug:
+	@tools/install-packages.sh debug
+	@$(MAKE) image
+	@tools/debug.sh
+
+iso:
+	@tools/install-packages.sh iso
+	@$(MAKE) image
+	@tools/make-iso.sh $(O)/skeleton-crew.iso
+
+test:
+	@tools/install-packages.sh test
+	@$(MAKE) image host-tests
+	@tests/run-tests.sh
+
+lint:
+	@tools/install-packages.sh lint
+	@tools/lint/lint.sh
+
+format:
+	@tools/install-packages.sh format
+	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+
+clean:
+	rm -rf build
+
+# --- the kernel -----------------------------------------------------------------------------------
+
+kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
+programs: $(PROGRAMS)
+image: kernel programs
+
+# Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
+$(O)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS)' '$(LD) $(LDFLAGS)' '$(OBJS)' >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(O)/obj/%.o: %.c $(O)/flags | $(GENERATED)
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CFLAGS) $(CFLAGS_$(notdir $*)) -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(O)/obj/%.o: %.asm $(O)/flags | $(GENERATED)
+	@mkdir -p $(@D)
+	@echo '  NASM  $<'
+	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MT $@ -MP -o $@ $<
+
+# The symbol table is part of the image that it describes: the first link gives the names, the
+# second the addresses (the table has its final size there), the third the kernel. --same proves
+# that the third link moved nothing.
+$(O)/kernel.pass1: $(OBJS) linker.ld $(O)/flags
+	@echo '  LD    $@'
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
+
+$(O)/kernel.pass2: $(O)/obj/ksyms1.o
+	@echo '  LD    $@'
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $<
+
+$(KERNEL): $(O)/obj/ksyms2.o
+	@echo '  LD    $@'
+	$(Q)$(LD) $(LDFLAGS) -Map=$(O)/kernel.map -o $@ $(OBJS) $<
+	$(Q)build/tools/ksyms --same $(O)/kernel.pass2 $@
+
+$(O)/obj/ksyms%.o: $(O)/kernel.pass% build/tools/ksyms tools/ksyms.asm
+	$(Q)build/tools/ksyms $< $(@:.o=.bin)
+	$(Q)$(NASM) -f elf64 -dKSYMS_FILE='"$(@:.o=.bin)"' -o $@ tools/ksyms.asm
+
+# QEMU's multiboot loader refuses 64-bit ELF files.
+$(KERNEL32): $(KERNEL)
+	$(Q)$(OBJCOPY) -O elf32-i386 --strip-debug $< $@
+
+$(O)/kernel.lst: $(KERNEL)
+	$(Q)$(OBJDUMP) -d -M intel $< >$@
+
+$(O)/kernel.sym: $(KERNEL)
+	$(Q)nm -n $< >$@
+
+# --- host tools -----------------------------------------------------------------------------------
+
+build/tools/%: tools/%.c
+	@mkdir -p $(@D)
+	@echo '  HOST  $<'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -MD -MP -MF $@.d -o $@ $<
+
+build/gen/asm_offsets.inc: build/tools/gen_asm
+	@mkdir -p $(@D)
+	$(Q)$< offsets $@
+
+build/gen/vectors.inc: build/tools/gen_asm
+	@mkdir -p $(@D)
+	$(Q)$< vectors $@
+
+# --- user programs, tests -------------------------------------------------------------------------
+
+include user/rules.mk
+include tests/host/rules.mk
+
+host-tests: $(HOST_TESTS)
+
+-include $(OBJS:.o=.d) $(wildcard build/tools/*.d)

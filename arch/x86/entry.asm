@@ -1,0 +1,314 @@
+; SPDX-License-Identifier: MIT
+; Every way into the kernel and out of it: exceptions, interrupts, NMI, SYSCALL, IRETQ, switches.
+;
+; What stands on the stack when C gets control (struct trap_frame, lowest address first):
+;
+;   r15 … r8  rbp rdi rsi rdx rcx rbx rax   pushed here
+;   vector                                  pushed by the stub
+;   error                                   pushed by the CPU, or 0 by the stub
+;   rip cs rflags rsp ss                    pushed by the CPU, or in its form by syscall_entry
+;
+; 22 words: with a 16-byte aligned stack top the stack is aligned at each call.
+;
+; GS. In ring 3 GS.base is the user's (0: there is no way to set it), MSR_KERNEL_GS_BASE points to
+; struct cpu; in the kernel they are exchanged. Faults and interrupts that use the stack of the
+; privilege change cannot hit the few instructions of ring 0 with the user's GS: interrupts are
+; off there, and those instructions do not fault. What cannot be held off (NMI, #MC, and #DB, since
+; `mov ss` delays a trap into the first instruction of syscall_entry) uses an IST stack and
+; decides by the sign of GS.base.
+;
+; IST stacks. From ring 3 the frame moves to the thread's empty kernel stack, and all is as for any
+; other vector. From ring 0 it may not stay where the CPU pushed it: the next NMI would be pushed
+; to the same place, and NMIs can come again before the handler ends, since any IRETQ (that of an
+; int3 met in the handler, say) lets them in. Therefore:
+;
+;   high  +------------------+ ist_stacks[n] + IST_STACK_SIZE
+;         |  work region     |   frames stay here, each below the one that it interrupted
+;         +------------------+ ist_stacks[n] + IST_LANDING_SIZE = what the TSS says
+;         |  landing zone    |   the CPU pushes here; a few instructions later it is free again
+;   low   +------------------+ ist_stacks[n], guard page below
+;
+; Where in the work region: if the interrupted RSP lies in it, some frame is in use, and all below RSP
+; is free (the kernel is compiled without a red zone): go on there. Otherwise no frame is
+; in use, and the region's top is taken. That inference needs RSP to stay in the region of a handler
+; as long as the handler runs. Interrupt gates without IST do not change the stack in ring 0; #DB
+; within an NMI handler would go to its own, so it is moved below the NMI handler's RSP; #MC and #DF
+; from ring 0 never return. Handlers do not switch stacks. The other direction: RSP can lie in a
+; region without a frame in use only if ring 3 put the value there, and ring 0 runs on a RSP of
+; ring 3 only within syscall_entry.window, which is told by RIP. While the landing zone is in use,
+; NMIs are blocked by the CPU itself and the code neither faults nor meets a breakpoint. (An NMI may
+; hit the landing of #DB; only a handler of NMIs that single-stepped would then collide with it, and
+; none does.) The argument needs no flag that would have to change together with RSP.
+
+%include "asm_offsets.inc"
+%include "arch/x86/macros.inc"
+
+        default rel
+
+        extern trap_dispatch
+        extern trap_check_user_frame
+
+; --- pieces ---
+
+; A NOP of three bytes that arch_early_init() makes a CLAC if the CPU has SMAP: ring 3 may have set AC.
+%macro CLAC_SITE 0
+%%site: db 0x0f, 0x1f, 0x00
+        section .clac_sites progbits alloc noexec nowrite align=8
+        dq %%site
+        section .text
+%endmacro
+
+%macro PUSH_FROM_RSI 0
+        push rsi
+        push rdi
+        push rbp
+        push r8
+        push r9
+        push r10
+        push r11
+        push r12
+        push r13
+        push r14
+        push r15
+%endmacro
+
+%macro PUSH_REGISTERS 0
+        push rax
+        push rbx
+        push rcx
+        push rdx
+        PUSH_FROM_RSI
+%endmacro
+
+; Leaves RSP at the frame of the CPU.
+%macro POP_REGISTERS 0
+        pop r15
+        pop r14
+        pop r13
+        pop r12
+        pop r11
+        pop r10
+        pop r9
+        pop r8
+        pop rbp
+        pop rdi
+        pop rsi
+        pop rdx
+        pop rcx
+        pop rbx
+        pop rax
+        add rsp, 16                     ; vector, error
+%endmacro
+
+; --- stubs ---
+
+; VECTOR number, has_error_code, ist
+%macro VECTOR 3
+        align 16
+vector_stub_%1:
+    %if %2 == 0
+        push 0
+    %endif
+        push %1
+    %if %3 == IST_DOUBLE_FAULT
+        jmp ist_entry.stay
+    %elif %3 != 0
+        jmp ist_entry
+    %else
+        jmp trap_entry
+    %endif
+%endmacro
+
+        section .text
+%include "vectors.inc"
+
+%unmacro VECTOR 3
+%macro VECTOR 3
+        dq vector_stub_%1
+%endmacro
+
+        section .rodata align=8
+        global vector_stubs:data (vector_stubs.end - vector_stubs)
+vector_stubs:
+%include "vectors.inc"
+.end:
+
+        section .text
+
+; --- entry on the stack of the privilege change ---
+
+; RSP: vector, error, frame of the CPU.
+FUNCTION trap_entry
+        cld
+        CLAC_SITE
+        test byte [rsp + FRAME_CS - FRAME_VECTOR], 3
+        jz .from_kernel
+        swapgs
+.from_user:
+        PUSH_REGISTERS
+        xor ebp, ebp                    ; backtraces end here
+        mov rdi, rsp
+        call trap_dispatch
+        jmp return_to_user
+.from_kernel:
+        PUSH_REGISTERS
+        mov rdi, rsp
+        call trap_dispatch
+        POP_REGISTERS
+        iretq
+END_FUNCTION
+
+; RSP: a whole struct trap_frame of ring 3, checked, so that IRETQ cannot fault. Interrupts are off.
+FUNCTION return_to_user
+        POP_REGISTERS
+        swapgs
+        iretq
+END_FUNCTION
+
+; --- entry on an IST stack ---
+
+; RSP: vector, error, frame of the CPU, in the landing zone.
+FUNCTION ist_entry
+        cld
+        CLAC_SITE
+        test byte [rsp + FRAME_CS - FRAME_VECTOR], 3
+        jz .save
+        swapgs
+        push rax
+        mov rax, rsp
+        mov rsp, [gs:CPU_KERNEL_STACK_TOP]
+%assign word 7                          ; ss rsp rflags cs rip error vector
+%rep 7
+        push qword [rax + 8 * word]
+    %assign word word - 1
+%endrep
+        mov rax, [rax]
+        jmp trap_entry.from_user
+
+.stay:                                  ; #DF: never moves, whatever the ring; it is fatal
+        cld
+        CLAC_SITE
+.save:
+        push rax
+        push rbx
+        push rcx
+        push rdx
+        mov ecx, MSR_GS_BASE
+        rdmsr
+        mov ebx, edx                    ; kept by C; bit 31: GS was the kernel's
+        test ebx, ebx
+        js .gs_is_kernel
+        swapgs
+.gs_is_kernel:
+
+; Words above RSP now: rdx rcx rbx rax vector error rip cs rflags rsp ss.
+%define LANDED(n) [rsp + 8 * (n)]
+        mov rcx, LANDED(9)              ; interrupted RSP
+        mov rdx, rsp
+        and rdx, -PAGE_SIZE             ; this IST stack: the landing zone is in its first page
+        lea rax, [syscall_entry]
+        neg rax
+        add rax, LANDED(6)
+        cmp rax, syscall_entry.window_end - syscall_entry
+        jb .take_top                    ; RSP is ring 3's
+        lea rax, [rdx + IST_LANDING_SIZE]
+        call .find_region
+        jc .place
+        push rdx
+        mov rdx, [gs:CPU_ARCH]
+        mov rdx, [rdx + ARCH_NMI_STACK]
+        lea rax, [rdx + IST_LANDING_SIZE]
+        call .find_region
+        pop rdx                         ; (flags stay)
+        jc .place
+.take_top:
+        lea rcx, [rdx + IST_STACK_SIZE]
+.place:
+        and rcx, -16
+        mov rax, rsp
+        mov rsp, rcx
+%assign word 10                         ; ss rsp rflags cs rip error vector
+%rep 7
+        push qword [rax + 8 * word]
+    %assign word word - 1
+%endrep
+        push qword [rax + 8 * 3]        ; rax
+        push qword [rax + 8 * 2]        ; rbx
+        push qword [rax + 8 * 1]        ; rcx
+        push qword [rax]                ; rdx
+        PUSH_FROM_RSI
+        mov rdi, rsp
+        call trap_dispatch
+        test ebx, ebx
+        js .return
+        swapgs
+.return:
+        POP_REGISTERS
+        iretq
+
+; CF = whether RCX lies in the work region (RAX, RDX + IST_STACK_SIZE]. Changes RAX.
+.find_region:
+        cmp rax, rcx
+        jnc .not_there
+        lea rax, [rdx + IST_STACK_SIZE + 1]
+        cmp rcx, rax
+.not_there:
+        ret
+END_FUNCTION
+
+; --- SYSCALL ---
+
+; SFMASK has cleared IF, TF, DF, AC, NT, IOPL, RF. RCX = RIP, R11 = RFLAGS of ring 3, and so do they
+; stand in the frame.
+FUNCTION syscall_entry
+        swapgs
+        mov [gs:CPU_USER_RSP], rsp
+        mov rsp, [gs:CPU_KERNEL_STACK_TOP]
+.window_end:
+        push SELECTOR_USER_DATA
+        push qword [gs:CPU_USER_RSP]
+        push r11
+        push SELECTOR_USER_CODE
+        push rcx
+        push 0
+        push VECTOR_SYSCALL
+        jmp trap_entry.from_user
+END_FUNCTION
+
+; --- leaving to ring 3 for the first time, switching stacks ---
+
+; void context_enter_user(struct trap_frame *frame)
+FUNCTION context_enter_user
+        mov rbx, rdi
+        call trap_check_user_frame
+        mov rsp, rbx
+        jmp return_to_user
+END_FUNCTION
+
+; void context_switch(struct context *from, struct context *to)
+FUNCTION context_switch
+        push rbp
+        push rbx
+        push r12
+        push r13
+        push r14
+        push r15
+        mov [rdi], rsp
+        mov rsp, [rsi]
+        pop r15
+        pop r14
+        pop r13
+        pop r12
+        pop rbx
+        pop rbp
+        ret
+END_FUNCTION
+
+; Where the first switch to a context goes: R12 = function, R13 = argument (context_init).
+FUNCTION context_start
+        mov rdi, r13
+        call r12
+        ud2                             ; the function must not return
+END_FUNCTION
+
+        section .note.GNU-stack noalloc noexec nowrite progbits

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The IDT that all CPUs share: 256 interrupt gates, filled from the vector table.
+ *
+ * All gates turn interrupts off. Only `int3` and `int 4` may be raised by ring 3; any other `int n`
+ * there is a #GP. Locks: none; idt_set_entry()'s callers take care of each other.
+ */
+#include "arch/x86/idt.h"
+
+#include "arch/x86/layout.h"
+#include "arch/x86/vectors.h"
+#include "kernel/panic.h"
+
+struct gate {
+    uint16_t offset_low;
+    uint16_t selector;
+    uint8_t ist;
+    uint8_t type;
+    uint16_t offset_middle;
+    uint32_t offset_high;
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct gate) == 16, "Intel SDM vol. 3, figure 6-8");
+
+#define GATE_INTERRUPT 0x8e
+#define GATE_DPL3 0x60
+
+extern const uint64_t vector_stubs[IDT_ENTRIES]; /* entry.asm */
+
+static struct gate idt[IDT_ENTRIES] __attribute__((aligned(4096)));
+
+static uint8_t vector_ist(unsigned vector)
+{
+    switch (vector) {
+#define V(number, name, mnemonic, description, has_error, ist)                                     \
+    case number:                                                                                   \
+        return ist;
+        VECTOR_TABLE(V)
+#undef V
+    default:
+        return 0;
+    }
+}
+
+static bool vector_open_to_users(unsigned vector)
+{
+    return vector == VECTOR_BREAKPOINT || vector == VECTOR_OVERFLOW;
+}
+
+void idt_init(void)
+{
+    for (unsigned vector = 0; vector < IDT_ENTRIES; vector++) {
+        uint64_t address = vector_stubs[vector];
+        idt[vector] = (struct gate){
+            .offset_low = (uint16_t)address,
+            .selector = SELECTOR_KERNEL_CODE,
+            .ist = vector_ist(vector),
+            .type = GATE_INTERRUPT | (vector_open_to_users(vector) ? GATE_DPL3 : 0),
+            .offset_middle = (uint16_t)(address >> 16),
+            .offset_high = (uint32_t)(address >> 32),
+        };
+    }
+}
+
+void idt_load(void)
+{
+    struct {
+        uint16_t limit;
+        uint64_t base;
+    } __attribute__((packed)) pointer = {sizeof(idt) - 1, (uint64_t)idt};
+
+    __asm__ volatile("lidt %0" ::"m"(pointer) : "memory");
+}
+
+uint64_t idt_default_entry(unsigned vector)
+{
+    kassert(vector < IDT_ENTRIES);
+    return vector_stubs[vector];
+}
+
+uint64_t idt_current_entry(unsigned vector)
+{
+    kassert(vector < IDT_ENTRIES);
+    const struct gate *gate = &idt[vector];
+    return gate->offset_low | (uint64_t)gate->offset_middle << 16 |
+           (uint64_t)gate->offset_high << 32;
+}
+
+void idt_set_entry(unsigned vector, uint64_t address)
+{
+    kassert(vector < IDT_ENTRIES);
+    kassert(address >> 32 == vector_stubs[vector] >> 32);
+    struct gate gate = idt[vector];
+    uint64_t low;
+
+    gate.offset_low = (uint16_t)address;
+    gate.offset_middle = (uint16_t)(address >> 16);
+    __builtin_memcpy(&low, &gate, sizeof(low));
+    __atomic_store_n((uint64_t __attribute__((may_alias)) *)&idt[vector], low, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Error codes as text. Any context. */
+#include <stdint.h>
+#include "kernel/err.h"
+#include "kernel/printf.h"
+
+#define UNKNOWN_SLOTS 16 /* so that callers on different CPUs do not overwrite each other's text   \
+                          */
+#define UNKNOWN_SIZE 32
+
+static const struct {
+    int64_t code;
+    const char *text;
+} texts[] = {{0, "no error"},
+#define X(value, name, text) {value, #name ": " text},
+             ERR_TABLE(X)
+#undef X
+#define X(value, name) {-(value), #name},
+                 ABI_ERROR_TABLE(X)
+#undef X
+};
+
+static const char *unknown_text(int64_t code)
+{
+    static char slots[UNKNOWN_SLOTS][UNKNOWN_SIZE];
+    static unsigned next;
+    char *slot = slots[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % UNKNOWN_SLOTS];
+
+    format_text(slot, UNKNOWN_SIZE, "error %lld", (long long)code);
+    return slot;
+}
+
+const char *err_text(int64_t code)
+{
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].code == code)
+            return texts[i].text;
+    return unknown_text(code);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Ordered kernel objects: a mutex and, for recorded threads, the recorder's two hooks. */
+#include "kernel/object.h"
+
+#include "kernel/recorder.h"
+#include "kernel/thread.h"
+
+void object_init(struct object *object, enum object_id id)
+{
+    mutex_init(&object->mutex, object_name(id));
+    object->id = id;
+    object->last = (struct stamp){0};
+}
+
+void object_order_again(struct object *object)
+{
+    struct thread *self = current_thread();
+    if (self->rec)
+        recorder_current()->order_wait(self, object);
+}
+
+void object_enter_uncommitted(struct object *object)
+{
+    object_order_again(object);
+    mutex_lock(&object->mutex);
+}
+
+void object_commit(struct object *object)
+{
+    struct thread *self = current_thread();
+    if (self->rec)
+        recorder_current()->order_done(self, object);
+}
+
+void object_enter(struct object *object)
+{
+    object_enter_uncommitted(object);
+    object_commit(object);
+}
+
+void object_leave(struct object *object)
+{
+    mutex_unlock(&object->mutex);
+}
+
+const char *object_name(enum object_id id)
+{
+    switch (id) {
+    case OBJECT_MAP:
+        return "address-space map";
+    case OBJECT_THREADS:
+        return "thread table";
+    case OBJECT_OUTPUT:
+        return "output";
+    default:
+        return "futex bucket";
+    }
+}

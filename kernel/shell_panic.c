@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Deliberate crashes. None of them returns: the command that does has found a hole. */
+#include "kernel/shell_panic.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/command.h"
+#include "kernel/err.h"
+#include "kernel/panic.h"
+#include "kernel/printf.h"
+#include "kernel/spinlock.h"
+#include "kernel/string.h"
+
+/* Read through a volatile, so that no compiler knows what is behind the pointer. */
+static volatile uint64_t sink;
+static uint64_t volatile *volatile target;
+
+static void crash_null(void)
+{
+    target = (uint64_t volatile *)0x10;
+    sink = *target;
+}
+
+/* A read of a non-canonical address. */
+static void crash_gp(void)
+{
+    target = (uint64_t volatile *)0x8000000000000000ull;
+    sink = *target;
+}
+
+static void crash_ud(void)
+{
+    __builtin_trap();
+}
+
+/* `volatile` keeps each frame, the addition behind the call the recursion. */
+__attribute__((noinline)) static uint64_t use_up_stack(uint64_t depth)
+{
+    volatile uint64_t space[16];
+
+    space[depth % 16] = depth;
+    if (sink == depth + 1)
+        return depth;
+    return use_up_stack(depth + 1) + space[depth % 16];
+}
+
+static void crash_stack(void)
+{
+    sink = 0;
+    sink = use_up_stack(1);
+}
+
+static void crash_lock(void)
+{
+    static struct spinlock low = SPINLOCK_INIT(LOCK_VIEW, "panic test, low");
+    static struct spinlock high = SPINLOCK_INIT(LOCK_HEAP, "panic test, high");
+
+    spin_lock(&high);
+    spin_lock(&low);
+}
+
+static void crash_assert(void)
+{
+    sink = 4;
+    kassert(sink == 5);
+}
+
+static const struct {
+    const char *kind;
+    void (*crash)(void);
+} crashes[] = {
+    {"null", crash_null},   {"gp", crash_gp},     {"ud", crash_ud},
+    {"stack", crash_stack}, {"lock", crash_lock}, {"assert", crash_assert},
+};
+
+int shell_panic_command(int count, char **words)
+{
+    char text[128] = "on request";
+    size_t used = 0;
+
+    for (size_t i = 0; count == 2 && i < sizeof crashes / sizeof crashes[0]; i++)
+        if (strcmp(words[1], crashes[i].kind) == 0) {
+            crashes[i].crash();
+            printk("panic: \"%s\" did not stop the kernel\n", words[1]);
+            return ERR_FAILED;
+        }
+    for (int i = 1; i < count && used < sizeof text; i++)
+        used +=
+            (size_t)format_text(text + used, sizeof text - used, i > 1 ? " %s" : "%s", words[i]);
+    panic("%s", text);
+}

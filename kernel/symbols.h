@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of kernel addresses, from the table that the build links in (section .ksyms). */
+#ifndef KERNEL_SYMBOLS_H
+#define KERNEL_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Layout written by tools/ksyms and linked in from ksyms_start to ksyms_end (linker.ld):
+ *   uint32_t count; uint32_t offsets[count] from KERNEL_BASE, ascending; uint32_t names[count],
+ * byte offsets into the string table that follows. An image linked without it has count 0. */
+
+/* The function or object that contains address (the last symbol at or below it within the image).
+ */
+bool symbol_find(uint64_t address, const char **name, uint64_t *offset);
+bool symbol_address(const char *name, uint64_t *address);
+
+/* The same on any table of that layout, offsets from KERNEL_BASE. */
+bool symbol_table_find(const uint32_t *table, uint32_t offset, const char **name, uint32_t *start);
+bool symbol_table_address(const uint32_t *table, const char *name, uint32_t *offset);
+
+/* "crew_fault+0x12" or "0xffff…". Returns out. */
+const char *symbol_format(char *out, size_t size, uint64_t address);
+
+#endif

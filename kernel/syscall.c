@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Dispatch of system calls. */
+#include "kernel/syscall.h"
+
+#include "kernel/err.h"
+#include "kernel/process.h"
+#include "kernel/recorder.h"
+#include "kernel/upcalls.h"
+
+#define SYSCALL_INSTRUCTION_LENGTH 2
+
+#define X SYSCALL_DECLARE
+SYSCALL_TABLE(X)
+#undef X
+
+static const struct {
+    syscall_function *function;
+    const char *name;
+} table_x86_64[] = {
+#define X(number, name) [number] = {sys_##name, #name},
+    SYSCALL_TABLE(X)
+#undef X
+};
+
+#define TABLE_LENGTH (sizeof(table_x86_64) / sizeof(table_x86_64[0]))
+
+syscall_function *syscall_find_x86_64(uint64_t number)
+{
+    return number < TABLE_LENGTH ? table_x86_64[number].function : NULL;
+}
+
+const char *syscall_name_x86_64(uint64_t number)
+{
+    const char *name = number < TABLE_LENGTH ? table_x86_64[number].name : NULL;
+    return name ? name : "?";
+}
+
+static int64_t call(struct trap_frame *frame)
+{
+    syscall_function *function = syscall_find_x86_64(frame->rax);
+    if (!function)
+        return ERR_ENOSYS;
+    struct syscall_arguments arguments = {
+        .a = {frame->rdi, frame->rsi, frame->rdx, frame->r10, frame->r8, frame->r9},
+        .frame = frame,
+    };
+    return function(&arguments);
+}
+
+/* A call that was interrupted (its process stops or ends; there are no signals) is wound back to
+ * before the SYSCALL instruction. RCX and R11 are lost as after any other call. */
+static void finish(struct trap_frame *frame, uint64_t number, int64_t result)
+{
+    if (result == ERR_EINTR) {
+        frame->rip -= SYSCALL_INSTRUCTION_LENGTH;
+        frame->rax = number;
+    } else {
+        frame->rax = (uint64_t)result;
+    }
+}
+
+void upcall_syscall(struct trap_frame *frame)
+{
+    struct thread *self = current_thread();
+    uint64_t number = frame->rax;
+    irq_enable();
+    if (self->rec)
+        recorder_current()->syscall_begin(self, frame);
+    int64_t result = call(frame);
+    finish(frame, number, result);
+    if (result != ERR_EINTR)
+        self->restart_deadline = 0;
+    if (self->rec)
+        recorder_current()->syscall_end(self, frame);
+    irq_disable();
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording in memory: where it began (checkpoint), what happened (streams), where it ended.
+ *
+ * Made by record.c, finished when its process ends or stop_rec is called, and then never changed.
+ * The registry owns it. Locks: registry mutex.
+ */
+#ifndef REPLAY_RECORDING_H
+#define REPLAY_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/x86/arch.h"
+#include "arch/x86/frame.h"
+#include "kernel/process.h"
+#include "replay/log_format.h"
+#include "replay/stream.h"
+
+#define STATE_HASH_BYTES 16
+
+/* A thread at the checkpoint. fpu_present is false for those that came later. */
+struct checkpoint_thread {
+    bool present;
+    uint32_t index; /* struct thread's: gives the tid */
+    struct trap_frame frame;
+    struct user_segments segments;
+    uint64_t clear_child_tid;
+    uint64_t fpu; /* frame with the FPU area */
+};
+
+struct checkpoint_page {
+    uint64_t address;
+    uint64_t frame; /* a copy */
+};
+
+struct checkpoint_vma {
+    uint64_t start, end;
+    uint32_t prot;
+};
+
+struct checkpoint {
+    uint32_t pid, next_index;
+    struct checkpoint_thread threads[LOG_MAX_SLOTS];
+    struct checkpoint_page *pages; /* ascending; pages of zeroes only are left out */
+    uint64_t page_count;
+    struct checkpoint_vma *vmas;
+    uint64_t vma_count;
+    struct hash output_hash;
+    uint64_t output_bytes;
+};
+
+struct end_thread {
+    bool present;
+    uint64_t ticks;
+    uint64_t events;
+};
+
+struct end_state {
+    uint8_t hash[STATE_HASH_BYTES]; /* all user pages, mappings, registers, ticks, output */
+    uint8_t output_hash[16];
+    struct end_thread threads[LOG_MAX_SLOTS];
+    struct process_end process;
+};
+
+struct recording {
+    struct recording *next;
+    uint32_t number;
+    char program[32];
+    char command[128]; /* program and arguments */
+    char warnings[160];
+    const char *source; /* tick source's name */
+    enum log_unit unit;
+    uint32_t cpus;
+    uint64_t started_ns, elapsed_ns;
+    bool finished;
+    struct checkpoint checkpoint;
+    uint32_t slots; /* threads, the ended ones included */
+    struct stream streams[LOG_MAX_SLOTS];
+    struct end_state end;
+    uint64_t bytes, limit; /* streams and checkpoint; atomic while recording */
+};
+
+struct recording *recording_create(void); /* NULL: out of memory */
+void recording_free(struct recording *recording);
+
+/* Hands a finished recording to the registry, which numbers it. */
+void recording_publish(struct recording *recording);
+struct recording *recording_find(uint32_t number); /* 0: the last one. NULL: none */
+void recording_for_each(void (*function)(struct recording *, void *), void *argument);
+bool recording_delete(uint32_t number);
+
+uint64_t recording_events(const struct recording *recording);
+uint64_t recording_ticks(const struct recording *recording);
+uint64_t recording_bytes(const struct recording *recording); /* of the streams */
+
+#endif

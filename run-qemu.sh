@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Boots the kernel in QEMU and says how the run ended.
+#
+#   ./run-qemu.sh [--iso [FILE]] [--gdb] [--display] [--print-words]
+#
+#   --iso          boots an image of `make iso` by GRUB (its kernel command line was fixed there)
+#   --gdb          waits at the first instruction for gdb at port 1234
+#   --display      also opens a window with the text screen and the keyboard
+#   --print-words  prints the kernel command line that the settings give, and ends
+#
+# Settings come from the environment; `make run` passes its variables on:
+#   RUN      shell commands to run instead of the tour: RUN="cpus; mem; poweroff"
+#   APPEND   more words for the kernel command line
+#   CPUS=2   MEM=256M   MACHINE=q35   CPU=max   ACCEL=tcg|kvm   QEMU=qemu-system-x86_64
+#   TIMEOUT  seconds that a run without a terminal may last (default 900)
+#   KERNEL, PROGRAMS   other images than those in build/
+#
+# Exit status: 0 all commands succeeded, 1 one failed, 2 the kernel panicked, 3 QEMU ended in
+# another way, 124 the time was up.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+MODE=kernel
+ISO=build/skeleton-crew.iso
+EXTRA=()
+INTERACTIVE=
+DISPLAY_NAME=none
+RUN=${RUN:-}
+QEMU=${QEMU:-qemu-system-x86_64}
+CPUS=${CPUS:-2}
+KERNEL=${KERNEL:-build/kernel32.elf}
+PROGRAMS=${PROGRAMS:-build/user/programs.tar}
+TIMEOUT=${TIMEOUT:-900}
+
+say() { printf 'run-qemu: %s\n' "$*" >&2; }
+die() { say "error: $*"; exit 3; }
+
+# The words for the kernel: the tour, or RUN; then the shell where somebody can type, else the end.
+kernel_words() {
+    local words=tour
+    if [ -n "$RUN" ]; then
+        words=${RUN//\\/\\\\}
+        words="run=\"${words//\"/\\\"}\"" # kernel/cmdline.c knows \\ and \"
+    fi
+    words="$words${APPEND:+ $APPEND}"
+    if [ -n "$INTERACTIVE" ]; then
+        words="$words shell"
+    else
+        words="$words poweroff-at-end"
+    fi
+    [ ${#words} -lt 1000 ] || die "the kernel command line is longer than 1000 characters"
+    printf '%s\n' "$words"
+}
+
+parse_arguments() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --iso)
+            MODE=iso
+            if [ $# -gt 1 ] && [ "${2#-}" = "$2" ]; then
+                ISO=$2
+                shift
+            fi
+            ;;
+        --gdb) EXTRA+=(-s -S) ;;
+        --display) DISPLAY_NAME=default ;;
+        --print-words) MODE=words ;;
+        *) die "unknown argument '$1'" ;;
+        esac
+        shift
+    done
+}
+
+check_settings() {
+    [[ $CPUS =~ ^[1-9][0-9]*$ ]] || die "CPUS=$CPUS is not a number of CPUs"
+    [[ $TIMEOUT =~ ^[1-9][0-9]*$ ]] || die "TIMEOUT=$TIMEOUT is not a number of seconds"
+    command -v "$QEMU" >/dev/null || die "$QEMU: not found (make run installs it on Debian)"
+    local file
+    if [ $MODE = iso ]; then
+        [ -r "$ISO" ] || die "$ISO: not there; build it with: make iso"
+    else
+        for file in "$KERNEL" "$PROGRAMS"; do
+            [ -r "$file" ] || die "$file: not there; build it with: make image"
+        done
+    fi
+}
+
+kvm_usable() {
+    [ -c /dev/kvm ] && (exec 3<>/dev/kvm) 2>/dev/null
+}
+
+# Sets ACCELERATOR, and says why.
+choose_accelerator() {
+    case ${ACCEL:-} in
+    '')
+        ACCELERATOR=tcg,thread=multi
+        if kvm_usable; then
+            say "accelerator: $ACCELERATOR (the same on every machine; ACCEL=kvm would work here)"
+        else
+            say "accelerator: $ACCELERATOR (no usable /dev/kvm; one host thread a CPU)"
+        fi
+        ;;
+    tcg)
+        ACCELERATOR=tcg,thread=multi
+        say "accelerator: $ACCELERATOR (ACCEL=tcg; one host thread a CPU)"
+        ;;
+    kvm)
+        kvm_usable || die "ACCEL=kvm, but /dev/kvm cannot be opened"
+        ACCELERATOR=kvm
+        say "accelerator: kvm (ACCEL=kvm)"
+        ;;
+    *)
+        ACCELERATOR=$ACCEL
+        say "accelerator: $ACCEL (ACCEL)"
+        ;;
+    esac
+}
+
+# Prints a command so that a shell reads it back; plain words without quotes.
+quote_command() {
+    local word plain='^[A-Za-z0-9_./=,:+-]+$'
+    for word; do
+        if [[ $word =~ $plain ]]; then
+            printf '%s ' "$word"
+        else
+            printf '%s ' "${word@Q}"
+        fi
+    done
+}
+
+build_command() {
+    # shellcheck disable=SC2054 # the commas are QEMU's
+    COMMAND=("$QEMU" -machine "${MACHINE:-q35}" -accel "$ACCELERATOR" -cpu "${CPU:-max}"
+        -smp "$CPUS" -m "${MEM:-256M}" -nodefaults -no-user-config -vga std
+        -display "$DISPLAY_NAME" -no-reboot -device isa-debug-exit,iobase=0x501,iosize=1)
+    if [ -n "$INTERACTIVE" ]; then
+        COMMAND+=(-serial mon:stdio)
+    else
+        COMMAND+=(-serial stdio -monitor none)
+    fi
+    if [ $MODE = iso ]; then
+        COMMAND+=(-cdrom "$ISO" -boot d)
+    else
+        local words
+        words=$(kernel_words)
+        COMMAND+=(-kernel "$KERNEL" -initrd "$PROGRAMS" -append "$words")
+    fi
+    COMMAND+=("${EXTRA[@]}")
+    say "command: $(quote_command "${COMMAND[@]}")"
+}
+
+run_command() {
+    STATUS=0
+    if [ -n "$INTERACTIVE" ]; then
+        say "Ctrl-A x ends QEMU, Ctrl-A c switches to its monitor; Ctrl-C goes to the kernel"
+        "${COMMAND[@]}" || STATUS=$?
+    else
+        # In the background, since bash runs traps only between commands: who ends us ends QEMU.
+        timeout --foreground -k 10 "$TIMEOUT" "${COMMAND[@]}" </dev/null &
+        local child=$!
+        trap 'kill $child 2>/dev/null; exit 3' INT TERM HUP
+        wait $child || STATUS=$?
+    fi
+}
+
+# isa-debug-exit turns the kernel's code c into (c << 1) | 1.
+explain_status() {
+    case $STATUS in
+    33) exit 0 ;;
+    35) say "a command failed, see above" && exit 1 ;;
+    125) say "the kernel panicked, see above" && exit 2 ;;
+    124 | 137) say "stopped: not finished after TIMEOUT=$TIMEOUT seconds" && exit 124 ;;
+    0)
+        if [ -n "$INTERACTIVE" ]; then
+            exit 0 # the user ended QEMU
+        fi
+        say "QEMU ended without the kernel's exit code: the machine was reset or powered off"
+        ;;
+    *) say "QEMU ended with status $STATUS" ;;
+    esac
+    exit 3
+}
+
+[ -t 0 ] && INTERACTIVE=yes
+parse_arguments "$@"
+if [ $MODE = words ]; then
+    kernel_words
+    exit
+fi
+check_settings
+choose_accelerator
+build_command
+run_command
+explain_status

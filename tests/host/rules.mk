@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# Host tests: included by the root Makefile, run from the root, writes under build/tests/host/ only.
+#
+# The kernel's own files, compiled with sanitizers, in ordinary programs that speak TAP.
+# Gives HOST_TESTS (the programs) and the targets `check-host` (runs them all by prove) and
+# `check-host-NAME` (runs one).
+#
+# A test is tests/host/test_NAME.c and one line at the end of this file, which lists the other files
+# that it is made of.
+
+HOST_TEST_BUILD := build/tests/host
+HOST_TEST_CC := $(or $(HOSTCC),gcc)
+HOST_TEST_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+HOST_TEST_CFLAGS := -std=gnu17 -O1 -g $(HOST_TEST_SANITIZE) -fno-omit-frame-pointer \
+    -Wall -Wextra -Werror -I.
+HOST_TEST_LIBS := -lpthread
+HOST_TESTS :=
+
+$(HOST_TEST_BUILD)/obj/%.o: %.c tests/host/rules.mk
+	@mkdir -p $(@D)
+	@echo '  HOST  $<'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+# host_test NAME, FILES: the program test_NAME of tests/host/test_NAME.c, C files, and objects
+define host_test
+HOST_TESTS += $(HOST_TEST_BUILD)/test_$(1)
+HOST_TEST_OBJS_$(1) := $$(patsubst %.c,$(HOST_TEST_BUILD)/obj/%.o,tests/host/test_$(1).c $(2))
+$(HOST_TEST_BUILD)/test_$(1): $$(HOST_TEST_OBJS_$(1))
+	@echo '  HOST  $$@'
+	$$(Q)$$(HOST_TEST_CC) $$(HOST_TEST_CFLAGS) -o $$@ $$(HOST_TEST_OBJS_$(1)) $$(HOST_TEST_LIBS)
+.PHONY: check-host-$(1)
+check-host-$(1): $(HOST_TEST_BUILD)/test_$(1)
+	$$<
+-include $$(patsubst %.o,%.d,$$(HOST_TEST_OBJS_$(1)))
+endef
+
+# The kernel's memcpy and its like under names of their own, beside libc's.
+HOST_TEST_STRING := $(HOST_TEST_BUILD)/obj/freestanding_string.o
+HOST_TEST_STRING_NAMES := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strchr \
+    strstr string_copy string_to_u64
+$(HOST_TEST_STRING): kernel/string.c tests/host/rules.mk
+	@mkdir -p $(@D)
+	@echo '  HOST  $< (freestanding)'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -ffreestanding \
+	    $(foreach name,$(HOST_TEST_STRING_NAMES),-D$(name)=kernel_$(name)) \
+	    -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+-include $(HOST_TEST_STRING:.o=.d)
+
+.PHONY: check-host
+check-host: # the list is complete only after the last line of this file
+	@$(MAKE) host-tests
+	@prove $(if $(V),-v) $(HOST_TESTS)
+
+INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
+
+# --- the tests ------------------------------------------------------------------------------------
+
+$(eval $(call host_test,insn,$(INSN_FILES)))
+$(eval $(call host_test,insn_objdump,$(INSN_FILES)))
+$(eval $(call host_test,hash,kernel/hash.c))
+$(eval $(call host_test,elf,kernel/elf.c))
+$(eval $(call host_test,ustar,kernel/ustar.c))
+$(eval $(call host_test,format,kernel/format.c kernel/err.c))
+$(eval $(call host_test,string,kernel/string.c $(HOST_TEST_STRING)))
+$(eval $(call host_test,keys,kernel/keys.c))
+$(eval $(call host_test,lineedit,kernel/lineedit.c kernel/keys.c kernel/format.c kernel/string.c))
+$(eval $(call host_test,cmdline,kernel/cmdline.c kernel/string.c))
+$(eval $(call host_test,command,kernel/command.c kernel/string.c kernel/err.c kernel/format.c \
+    tests/host/host_panic.c))
+$(eval $(call host_test,symbols,kernel/symbols.c kernel/format.c))

@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Static checks of the whole tree, as TAP.
+#
+#   tools/lint/lint.sh [DIRECTORY]      default: the repository that this file is in
+# TIME_LIMIT=900
+set -uo pipefail
+tools=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$tools/../..}" || exit 1
+
+# .clang-format is written for this version; others lay out a few things differently.
+FORMAT_VERSION=14
+POINT=0
+FAILED=0
+
+# point WHAT STATUS OUTPUT
+point() {
+    POINT=$((POINT + 1))
+    if [ "$2" -eq 0 ]; then
+        echo "ok $POINT - $1"
+    else
+        FAILED=1
+        echo "not ok $POINT - $1"
+        printf '%s\n' "$3" | sed 's/^/# /' >&2
+    fi
+}
+
+skip() {
+    POINT=$((POINT + 1))
+    echo "ok $POINT - $1 # SKIP $2"
+}
+
+# check WHAT COMMAND…
+check() {
+    local what=$1 output status=0
+    shift
+    output=$("$@" 2>&1) || status=$?
+    point "$what" $status "$output"
+}
+
+# All files that belong to the repository, those that are not committed yet included.
+list_files() {
+    if [ -e .git ]; then
+        git ls-files --cached --others --exclude-standard
+    else
+        find . -path ./build -prune -o -type f -print | sed 's,^\./,,'
+    fi | while IFS= read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done | sort
+}
+
+check_format() {
+    local version
+    version=$(clang-format --version | grep -Eo '[0-9]+' | head -n 1)
+    if [ "$version" = $FORMAT_VERSION ]; then
+        check "formatting" clang-format --dry-run -Werror "${C_FILES[@]}"
+    else
+        skip "formatting" "needs clang-format $FORMAT_VERSION, this is $version"
+    fi
+}
+
+run_cppcheck() {
+    mkdir -p build/cppcheck
+    cppcheck --quiet --enable=warning,portability,performance --error-exitcode=1 --inline-suppr \
+        --library="$tools/cppcheck.xml" \
+        --suppressions-list="$tools/cppcheck.txt" --std=c11 --platform=unix64 -D__x86_64__ -I. \
+        --cppcheck-build-dir=build/cppcheck -j2 \
+        --template='{file}:{line}: {severity}: {message} [{id}]' "${C_SOURCES[@]}"
+}
+
+run_shellcheck() {
+    local script found=0
+    for script in "${SCRIPTS[@]}"; do
+        shellcheck -S warning "$script" || found=1
+    done
+    return $found
+}
+
+mapfile -t FILES < <(list_files)
+mapfile -t C_FILES < <(printf '%s\n' "${FILES[@]}" | grep '\.[ch]$')
+mapfile -t C_SOURCES < <(printf '%s\n' "${FILES[@]}" | grep '\.c$')
+mapfile -t LAYERED < <(printf '%s\n' "${FILES[@]}" | grep -E '\.(c|h|asm|inc)$')
+mapfile -t SCRIPTS < <(printf '%s\n' "${FILES[@]}" | grep -E '\.sh$')
+mapfile -t TEXTS < <(printf '%s\n' "${FILES[@]}" | xargs -d '\n' grep -Il '')
+
+check_format
+check "layers" awk -f "$tools/layers.awk" "${LAYERED[@]}"
+check "text: licence, width, tabs, paths, lengths" perl "$tools/text.pl" "${TEXTS[@]}"
+check "cppcheck" run_cppcheck
+if command -v shellcheck >/dev/null; then
+    check "shell scripts" run_shellcheck
+else
+    skip "shell scripts" "no shellcheck here"
+fi
+echo "1..$POINT"
+exit $FAILED
