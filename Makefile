@@ -39,9 +39,9 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
-    acpi.o acpi_aml.o acpi_tables.o apic.o arch.o context.o clock_reference.o cpu.o cpu_features.o entry.o \
-    fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o ioapic.o keyboard.o \
-    paging.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
+    acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
+    cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
+    ioapic.o keyboard.o paging.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o emulate.o err.o format.o futex.o hash.o \
     ipi_call.o keys.o lineedit.o main.o object.o panic.o printk.o process.o programs.o \
@@ -51,7 +51,9 @@ KERNEL_OBJS := $(addprefix kernel/, \
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
-    log_codec.o replay_tmp.o)
+    checkpoint.o crew.o end_state.o event_text.o hooks.o log_codec.o point.o record.o \
+    record_fault.o record_log.o record_session.o recording.o replay.o replay_commands.o \
+    replay_divergence.o replay_events.o replay_run.o session.o stream.o tick_step.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) $(REPLAY_OBJS))
 
 KERNEL := $(O)/kernel.elf
@@ -99,8 +101,8 @@ iso:
 
 test:
 	@tools/install-packages.sh test
-	@$(MAKE) image host-tests
-	@tests/run-tests.sh
+	-@$(MAKE) -k host-tests
+	@tests/run-tests.sh $(HOST_TESTS)
 
 lint:
 	@tools/install-packages.sh lint

@@ -180,41 +180,44 @@ static void take_memory(struct boot_info *info, const struct memory_map *map, ui
 
 static void parse_modules1(struct boot_info *info, const struct multiboot1_info *from)
 {
-    const struct multiboot1_module *modules =
-        loader_memory(from->modules, from->module_count * (uint64_t)sizeof(*modules));
+    struct multiboot1_module module;
+    const uint8_t *modules =
+        loader_memory(from->modules, from->module_count * (uint64_t)sizeof(module));
 
     if (modules == NULL)
         return;
     for (uint32_t i = 0; i < from->module_count; i++) {
         uint32_t before = info->module_count;
-        add_module(info, modules[i].start, modules[i].end);
+        memcpy(&module, modules + i * sizeof(module), sizeof(module));
+        add_module(info, module.start, module.end);
         if (info->module_count > before)
             copy_text_at(last_module(info)->cmdline, sizeof(info->modules[0].cmdline),
-                         modules[i].cmdline);
+                         module.cmdline);
     }
 }
 
 static void parse1(struct boot_info *info, uint64_t address)
 {
-    const struct multiboot1_info *from = loader_memory(address, sizeof(*from));
+    const void *bytes = loader_memory(address, sizeof(struct multiboot1_info));
+    struct multiboot1_info from;
     struct memory_map map = {0};
-    bool has_sizes;
 
     info->protocol = 1;
-    if (from == NULL) {
+    if (bytes == NULL) {
         info->error = "multiboot: the information lies outside of memory";
         return;
     }
-    has_sizes = from->flags & MULTIBOOT1_HAS_MEMORY;
-    if (from->flags & MULTIBOOT1_HAS_LOADER)
-        copy_text_at(info->loader, sizeof(info->loader), from->loader);
-    if (from->flags & MULTIBOOT1_HAS_CMDLINE)
-        copy_text_at(info->cmdline, sizeof(info->cmdline), from->cmdline);
-    if (from->flags & MULTIBOOT1_HAS_MODULES)
-        parse_modules1(info, from);
-    if (from->flags & MULTIBOOT1_HAS_MAP)
-        map = (struct memory_map){loader_memory(from->map, from->map_length), from->map_length, 0};
-    take_memory(info, &map, has_sizes ? from->memory_lower : 0, has_sizes ? from->memory_upper : 0);
+    memcpy(&from, bytes, sizeof(from));
+    bool has_sizes = from.flags & MULTIBOOT1_HAS_MEMORY;
+    if (from.flags & MULTIBOOT1_HAS_LOADER)
+        copy_text_at(info->loader, sizeof(info->loader), from.loader);
+    if (from.flags & MULTIBOOT1_HAS_CMDLINE)
+        copy_text_at(info->cmdline, sizeof(info->cmdline), from.cmdline);
+    if (from.flags & MULTIBOOT1_HAS_MODULES)
+        parse_modules1(info, &from);
+    if (from.flags & MULTIBOOT1_HAS_MAP)
+        map = (struct memory_map){loader_memory(from.map, from.map_length), from.map_length, 0};
+    take_memory(info, &map, has_sizes ? from.memory_lower : 0, has_sizes ? from.memory_upper : 0);
 }
 
 /* --- multiboot 2 --- */

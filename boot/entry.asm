@@ -1,8 +1,9 @@
 ; SPDX-License-Identifier: MIT
 ; From the boot loader to kernel_main(): checks, the first page tables, long mode.
 ;
-; Entered by multiboot in 32-bit protected mode, flat segments, paging off: EAX = magic, EBX = physical
-; address of the information. Both are kept in EDI and ESI for kernel_main(magic, information).
+; Entered by multiboot in 32-bit protected mode, flat segments, paging off: EAX = magic, EBX =
+; physical address of the information. Both are kept in EDI and ESI for kernel_main(magic,
+; information).
 ; The code in .boot is linked where it is loaded; everything else in the upper half.
 
 %include "asm_offsets.inc"

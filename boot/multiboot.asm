@@ -1,8 +1,8 @@
 ; SPDX-License-Identifier: MIT
 ; The headers by which boot loaders know the image: multiboot 1 and 2 side by side.
 ;
-; Both must lie at the beginning of the file: within 8 KiB, 4-byte aligned, and within 32 KiB, 8-byte
-; aligned. Sources: Multiboot Specification 0.6.96, 3.1; Multiboot2 Specification 2.0, 3.1.
+; Both must lie at the beginning of the file: within 8 KiB, 4-byte aligned, and within 32 KiB,
+; 8-byte aligned. Sources: Multiboot Specification 0.6.96, 3.1; Multiboot2 Specification 2.0, 3.1.
 
 MULTIBOOT1_MAGIC equ 0x1badb002
 MULTIBOOT1_FLAGS equ 3                  ; modules page aligned; memory map wanted

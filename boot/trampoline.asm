@@ -3,7 +3,8 @@
 ;
 ; smp.c copies this to a page below 1 MiB and fills in the header, struct trampoline of
 ; arch/x86/smp.h. The CPU starts at offset 0 with CS = page / 16. No stack is used before the
-; kernel's, and the code does not know on which CPU it runs: who takes the ticket gets the parameters.
+; kernel's, and the code does not know on which CPU it runs: who takes the ticket gets the
+; parameters.
 
 %include "asm_offsets.inc"
 

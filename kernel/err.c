@@ -4,8 +4,8 @@
 #include "kernel/err.h"
 #include "kernel/printf.h"
 
-#define UNKNOWN_SLOTS 16 /* so that callers on different CPUs do not overwrite each other's text   \
-                          */
+/* Several, so that callers on different CPUs do not overwrite each other's text. */
+#define UNKNOWN_SLOTS 16
 #define UNKNOWN_SIZE 32
 
 static const struct {

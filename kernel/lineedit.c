@@ -134,17 +134,6 @@ static size_t word_left(const struct lineedit *edit)
     return at;
 }
 
-static size_t word_right(const struct lineedit *edit)
-{
-    size_t at = edit->cursor;
-
-    while (at < edit->length && edit->line[at] == ' ')
-        at++;
-    while (at < edit->length && edit->line[at] != ' ')
-        at++;
-    return at;
-}
-
 static void key_left(struct lineedit *edit)
 {
     if (edit->cursor > 0)
@@ -164,7 +153,13 @@ static void key_word_left(struct lineedit *edit)
 
 static void key_word_right(struct lineedit *edit)
 {
-    set_cursor(edit, word_right(edit));
+    size_t at = edit->cursor;
+
+    while (at < edit->length && edit->line[at] == ' ')
+        at++;
+    while (at < edit->length && edit->line[at] != ' ')
+        at++;
+    set_cursor(edit, at);
 }
 
 static void key_home(struct lineedit *edit)
@@ -298,10 +293,8 @@ static unsigned count_matches(const struct lineedit *edit, size_t start, const c
 
     while ((name = next_match(edit, start, &index)) != NULL) {
         size_t same = 0;
-        if (count++ == 0) {
-            *first = name;
-            *common = strlen(name);
-        }
+        if (count++ == 0)
+            *common = strlen(*first = name);
         while (same < *common && name[same] == (*first)[same])
             same++;
         *common = same;

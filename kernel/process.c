@@ -112,7 +112,7 @@ void process_wait(struct process *process)
 void process_destroy(struct process *process)
 {
     kassert(process->live_threads == 0);
-    if (process->recording)
+    if (process->session)
         recorder_current()->finish(process);
     space_destroy(process->space);
     kfree(process);

@@ -19,6 +19,8 @@
 #define PROCESS_MAX_ARGS 16
 #define PROCESS_RANDOM_BYTES 16
 
+struct session;
+
 struct futex_bucket {
     struct object object;
     struct list waiters;      /* object's mutex */
@@ -62,7 +64,8 @@ struct process {
     struct hash output_hash; /* output */
     uint64_t output_bytes;   /* output */
 
-    void *recording; /* replay/'s: struct rec_process */
+    struct session *session;    /* replay/'s: set while it is recorded or replayed */
+    const char *recording_lost; /* why its recording was given up, or NULL */
 };
 
 /* Loads a program from the archive. words[0] is its name. NULL with *error: ERR_NOT_FOUND,

@@ -49,14 +49,14 @@ static const char *page_fault_access(uint64_t error)
 {
     if (error & PF_FETCH)
         return "instruction fetch from";
-    return error & PF_WRITE ? "write to" : "read of";
+    return (error & PF_WRITE) ? "write to" : "read of";
 }
 
 static const char *page_fault_reason(uint64_t error)
 {
     if (error & PF_RESERVED)
         return "reserved bit set in a page table";
-    return error & PF_PRESENT ? "no right to the page" : "page not present";
+    return (error & PF_PRESENT) ? "no right to the page" : "page not present";
 }
 
 static void describe_page_fault(struct text *text, uint64_t error, uint64_t address)

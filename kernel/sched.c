@@ -129,6 +129,30 @@ static void switch_to(struct run_queue *queue, struct thread *next)
     finish_switch();
 }
 
+static bool wants_cpu(const struct thread *thread)
+{
+    return thread->state == THREAD_RUNNABLE && !thread->idle;
+}
+
+/* Queue locked, before and after; stealing unlocks it in between, and there a thread that was about
+ * to block can have been woken. */
+static struct thread *choose_next(struct run_queue *queue, struct thread *self)
+{
+    struct thread *next = dequeue(queue);
+    if (!next && !wants_cpu(self)) {
+        spin_unlock(&queue->lock);
+        next = steal();
+        spin_lock(&queue->lock);
+        if (!next)
+            next = dequeue(queue);
+    }
+    if (!next)
+        return wants_cpu(self) ? self : queue->idle;
+    if (wants_cpu(self))
+        enqueue(queue, self);
+    return next;
+}
+
 /* Gives the CPU to the next thread; returns when the caller's turn comes again. Interrupts off. */
 static void schedule(void)
 {
@@ -137,18 +161,7 @@ static void schedule(void)
     kassert(!irq_enabled() && spin_locks_held() == 0);
     spin_lock(&queue->lock);
     __atomic_store_n(&queue->must_yield, false, __ATOMIC_RELAXED);
-    if (self->state == THREAD_RUNNABLE && !self->idle)
-        enqueue(queue, self);
-    struct thread *next = dequeue(queue);
-    if (!next) {
-        spin_unlock(&queue->lock);
-        next = steal();
-        spin_lock(&queue->lock);
-        if (!next)
-            next = dequeue(queue);
-    }
-    if (!next)
-        next = self->state == THREAD_RUNNABLE ? self : queue->idle;
+    struct thread *next = choose_next(queue, self);
     arm_timer(next->idle);
     if (next == self)
         spin_unlock(&queue->lock);

@@ -15,10 +15,11 @@ enum lock_rank {
     LOCK_COMMAND,  /* table of shell commands */
     LOCK_THREADS,  /* list of all threads */
     LOCK_PROCESS,  /* process list, thread table of a process */
-    LOCK_MUTEX,    /* inside of a sleeping mutex or wait queue */
     LOCK_PAGE,     /* CREW: one page */
     LOCK_PAGES,    /* page index of a process */
+    LOCK_SESSION,  /* threads of a recording or replay */
     LOCK_VIEW,     /* CREW: one view, its stream and mode */
+    LOCK_MUTEX,    /* inside of a sleeping mutex or wait queue; interrupt handlers wake, too */
     LOCK_TIMER,    /* sleepers */
     LOCK_RUNQUEUE, /* one CPU's run queue */
     LOCK_CALL,     /* IPI call slots */

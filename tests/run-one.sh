@@ -6,25 +6,30 @@
 set -uo pipefail
 program=$1
 name=${program//\//-}
-limit=300
+mkdir -p build/tests
+tap=build/tests/$name.tap
+errors=build/tests/$name.stderr
+if [ ! -x "$program" ]; then
+    printf '1..1\nnot ok 1 - %s is there and can be run\n# exit 1\n' "$program" | tee "$tap"
+    exit 1
+fi
+
+limit=
 case $program in
-*.sh) limit=$(sed -n 's/^# TIME_LIMIT=//p' "$program" | grep -E '^[0-9]+$' || echo $limit) ;;
+*.sh) limit=$(sed -n 's/^# TIME_LIMIT=\([0-9][0-9]*\)$/\1/p' "$program") ;;
 esac
 case $program in
 /*) command=$program ;;
 *) command=./$program ;;
 esac
 
-mkdir -p build/tests
-tap=build/tests/$name.tap
-errors=build/tests/$name.stderr
-timeout -k 10 "$limit" "$command" </dev/null >"$tap" 2>"$errors" &
+timeout -k 10 "${limit:-300}" "$command" </dev/null >"$tap" 2>"$errors" &
 child=$!
 trap 'kill $child 2>/dev/null; exit 1' INT TERM HUP
 status=0
 wait $child || status=$?
 if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-    echo "# $program: stopped after its time limit of $limit seconds" >>"$errors"
+    echo "# $program: stopped after its time limit of ${limit:-300} seconds" >>"$errors"
 fi
 cat "$tap"
 cat "$errors" >&2

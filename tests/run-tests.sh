@@ -19,12 +19,7 @@ programs=(tools/lint/lint.sh tests/tools/*.sh "$@" tests/build.sh tests/model.sh
     tests/kernel/*.sh tests/replay/*.sh)
 selected=()
 for program in "${programs[@]}"; do
-    [[ $program =~ ${ONLY:-.} ]] || continue
-    if [ ! -x "$program" ]; then
-        echo "run-tests: error: $program is not there or not executable" >&2
-        exit 2
-    fi
-    selected+=("$program")
+    [[ $program =~ ${ONLY:-.} ]] && selected+=("$program")
 done
 if [ ${#selected[@]} -eq 0 ]; then
     echo "run-tests: error: no test matches ONLY='${ONLY:-}'" >&2

@@ -58,6 +58,7 @@ static const struct constant constants[] = {
     OFFSET(CPU_USER_RSP, struct cpu, user_rsp),
     OFFSET(CPU_ARCH, struct cpu, arch),
     OFFSET(ARCH_NMI_STACK, struct cpu_arch, ist_stacks[IST_NMI]),
+    OFFSET(ARCH_DEBUG_STACK, struct cpu_arch, ist_stacks[IST_DEBUG]),
     OFFSET(FRAME_CS, struct trap_frame, cs),
     OFFSET(FRAME_VECTOR, struct trap_frame, vector),
     OFFSET(FRAME_RIP, struct trap_frame, rip),

@@ -278,7 +278,7 @@ main() {
     fi
     if [ "$(id -u)" -ne 0 ] && ! has sudo; then
         die "missing: $(missing_names). Installing needs root, and there is no sudo;" \
-            "as root: apt-get install $(missing_packages)"
+            "run this once as root: $0 $1"
     fi
     install_missing "$codename"
     find_missing "$1"

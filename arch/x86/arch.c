@@ -23,7 +23,8 @@ static void patch_clac_sites(void)
 
     if (!cpu_features.smap)
         return;
-    for (uint8_t *const *site = clac_sites_start; site < clac_sites_end; site++) {
+    for (uint8_t *const *site = clac_sites_start; (uint64_t)site < (uint64_t)clac_sites_end;
+         site++) {
         kassert(memcmp(*site, nop, sizeof(nop)) == 0);
         memcpy(*site, clac, sizeof(clac));
     }

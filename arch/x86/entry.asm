@@ -28,17 +28,26 @@
 ;         |  landing zone    |   the CPU pushes here; a few instructions later it is free again
 ;   low   +------------------+ ist_stacks[n], guard page below
 ;
-; Where in the work region: if the interrupted RSP lies in it, some frame is in use, and all below RSP
-; is free (the kernel is compiled without a red zone): go on there. Otherwise no frame is
-; in use, and the region's top is taken. That inference needs RSP to stay in the region of a handler
-; as long as the handler runs. Interrupt gates without IST do not change the stack in ring 0; #DB
-; within an NMI handler would go to its own, so it is moved below the NMI handler's RSP; #MC and #DF
-; from ring 0 never return. Handlers do not switch stacks. The other direction: RSP can lie in a
-; region without a frame in use only if ring 3 put the value there, and ring 0 runs on a RSP of
-; ring 3 only within syscall_entry.window, which is told by RIP. While the landing zone is in use,
-; NMIs are blocked by the CPU itself and the code neither faults nor meets a breakpoint. (An NMI may
-; hit the landing of #DB; only a handler of NMIs that single-stepped would then collide with it, and
-; none does.) The argument needs no flag that would have to change together with RSP.
+; Where in the work region: if the interrupted RSP lies in it, some frame is in use, and all below
+; RSP is free (the kernel is compiled without a red zone): go on there. Otherwise no frame is in
+; use, and the region's top is taken. No flag has to change together with RSP. The argument needs
+; that
+;
+;   1. RSP stays in the region of a handler as long as the handler runs. Interrupt gates without
+;      IST do not change the stack in ring 0, handlers do not switch stacks, #MC and #DF from ring 0
+;      never return. #DB within an NMI handler does change it, so it is moved below the RSP of that
+;      handler; and an NMI that hits it before it has moved goes by the RSP that the #DB
+;      interrupted.
+;   2. RSP lies in a region only if ring 0 put it there. Ring 0 runs on a RSP of ring 3 only within
+;      syscall_entry's window, which RIP tells.
+;   3. Nobody else lands while a landing zone is in use. In that of NMI, NMIs are blocked by the CPU
+;      itself. An NMI may hit that of #DB, and its handler may meet a #DB, too: therefore every NMI
+;      puts the zone back as it found it, always, so that an NMI that hits another one in the act
+;      does no harm either. The code that runs on a landing zone does not fault.
+;
+; NMIs whose handlers let in the next one before they end, each of them, for long enough, would fill
+; the region; the guard page then makes it a double fault. The rates of the kernel's own NMIs are
+; far from that.
 
 %include "asm_offsets.inc"
 %include "arch/x86/macros.inc"
@@ -50,7 +59,8 @@
 
 ; --- pieces ---
 
-; A NOP of three bytes that arch_early_init() makes a CLAC if the CPU has SMAP: ring 3 may have set AC.
+; A NOP of three bytes that arch_early_init() makes a CLAC if the CPU has SMAP: ring 3 may have set
+; AC.
 %macro CLAC_SITE 0
 %%site: db 0x0f, 0x1f, 0x00
         section .clac_sites progbits alloc noexec nowrite align=8
@@ -58,9 +68,7 @@
         section .text
 %endmacro
 
-%macro PUSH_FROM_RSI 0
-        push rsi
-        push rdi
+%macro PUSH_FROM_RBP 0
         push rbp
         push r8
         push r9
@@ -77,7 +85,9 @@
         push rbx
         push rcx
         push rdx
-        PUSH_FROM_RSI
+        push rsi
+        push rdi
+        PUSH_FROM_RBP
 %endmacro
 
 ; Leaves RSP at the frame of the CPU.
@@ -193,6 +203,8 @@ FUNCTION ist_entry
         push rbx
         push rcx
         push rdx
+        push rsi
+        push rdi
         mov ecx, MSR_GS_BASE
         rdmsr
         mov ebx, edx                    ; kept by C; bit 31: GS was the kernel's
@@ -201,44 +213,57 @@ FUNCTION ist_entry
         swapgs
 .gs_is_kernel:
 
-; Words above RSP now: rdx rcx rbx rax vector error rip cs rflags rsp ss.
+; Words above RSP now: rdi rsi rdx rcx rbx rax vector error rip cs rflags rsp ss.
 %define LANDED(n) [rsp + 8 * (n)]
-        mov rcx, LANDED(9)              ; interrupted RSP
-        mov rdx, rsp
-        and rdx, -PAGE_SIZE             ; this IST stack: the landing zone is in its first page
-        lea rax, [syscall_entry]
-        neg rax
-        add rax, LANDED(6)
+        mov rcx, LANDED(11)             ; what was interrupted: RSP, RIP
+        mov rax, LANDED(8)
+        mov rsi, [gs:CPU_ARCH]
+        mov rdi, [rsi + ARCH_DEBUG_STACK]
+        mov rdx, rcx
+        sub rdx, rdi
+        cmp rdx, IST_LANDING_SIZE
+        jae .not_landing
+        mov rcx, [rdi + IST_LANDING_SIZE - 16] ; a #DB that had not moved yet: what that interrupted
+        mov rax, [rdi + IST_LANDING_SIZE - 40]
+.not_landing:
+        mov rdi, rsp
+        and rdi, -PAGE_SIZE             ; this IST stack: the landing zone is in its first page
+        lea rdx, [syscall_entry]
+        sub rax, rdx
         cmp rax, syscall_entry.window_end - syscall_entry
         jb .take_top                    ; RSP is ring 3's
-        lea rax, [rdx + IST_LANDING_SIZE]
+        mov rdx, rdi
         call .find_region
         jc .place
-        push rdx
-        mov rdx, [gs:CPU_ARCH]
-        mov rdx, [rdx + ARCH_NMI_STACK]
-        lea rax, [rdx + IST_LANDING_SIZE]
+        mov rdx, [rsi + ARCH_NMI_STACK]
         call .find_region
-        pop rdx                         ; (flags stay)
         jc .place
 .take_top:
-        lea rcx, [rdx + IST_STACK_SIZE]
+        lea rcx, [rdi + IST_STACK_SIZE]
 .place:
         and rcx, -16
         mov rax, rsp
         mov rsp, rcx
-%assign word 10                         ; ss rsp rflags cs rip error vector
-%rep 7
+%assign word 12                         ; ss rsp rflags cs rip error vector rax rbx rcx rdx rsi rdi
+%rep 13
         push qword [rax + 8 * word]
     %assign word word - 1
 %endrep
-        push qword [rax + 8 * 3]        ; rax
-        push qword [rax + 8 * 2]        ; rbx
-        push qword [rax + 8 * 1]        ; rcx
-        push qword [rax]                ; rdx
-        PUSH_FROM_RSI
+        PUSH_FROM_RBP
+        mov rax, rsp                    ; struct trap_frame
+        mov rsi, [rsi + ARCH_DEBUG_STACK]
+        sub rsp, IST_LANDING_SIZE
         mov rdi, rsp
+        mov ecx, IST_LANDING_SIZE / 8
+        rep movsq
+        mov rdi, rax
         call trap_dispatch
+        mov rdi, [gs:CPU_ARCH]
+        mov rdi, [rdi + ARCH_DEBUG_STACK]
+        mov rsi, rsp
+        mov ecx, IST_LANDING_SIZE / 8
+        rep movsq
+        add rsp, IST_LANDING_SIZE
         test ebx, ebx
         js .return
         swapgs
@@ -246,12 +271,13 @@ FUNCTION ist_entry
         POP_REGISTERS
         iretq
 
-; CF = whether RCX lies in the work region (RAX, RDX + IST_STACK_SIZE]. Changes RAX.
+; CF = whether RCX lies in the work region of the IST stack at RDX. Changes RDX.
 .find_region:
-        cmp rax, rcx
+        add rdx, IST_LANDING_SIZE
+        cmp rdx, rcx
         jnc .not_there
-        lea rax, [rdx + IST_STACK_SIZE + 1]
-        cmp rcx, rax
+        add rdx, IST_STACK_SIZE - IST_LANDING_SIZE + 1
+        cmp rcx, rdx
 .not_there:
         ret
 END_FUNCTION

@@ -81,8 +81,8 @@ static void find_layout(void)
 
     for (uint32_t i = COMPONENT_AVX; i < COMPONENTS; i++) {
         cpu_cpuid(LEAF_XSAVE, i, out);
-        layout[i].size = components & BIT(i) ? out[0] : 0;
-        layout[i].offset = components & BIT(i) ? out[1] : 0;
+        layout[i].size = (components & BIT(i)) ? out[0] : 0;
+        layout[i].offset = (components & BIT(i)) ? out[1] : 0;
         kassert(layout[i].offset + layout[i].size <= area_size);
     }
 }

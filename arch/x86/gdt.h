@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct tss) == 104, "Intel SDM vol. 3, figure 8-11");
 
 /* The CPU pushes its frame into the landing zone at the low end of an IST stack; entry.asm copies
  * it to where it can stay (see there). */
-#define IST_LANDING_SIZE 256
+#define IST_LANDING_SIZE 128
 
 /* Owner CPU only. */
 struct cpu_arch {

@@ -50,13 +50,14 @@ _Noreturn void smp_cpu_entry(struct cpu *cpu);
 static struct trampoline *trampoline_install(uint32_t page)
 {
     struct trampoline *head = PHYS_TO_VIRT(page);
+    size_t size = (uint64_t)trampoline_end - (uint64_t)trampoline_start;
 
-    kassert(trampoline_end - trampoline_start <= (ptrdiff_t)PAGE_SIZE);
-    memcpy(head, trampoline_start, (size_t)(trampoline_end - trampoline_start));
+    kassert(size <= PAGE_SIZE);
+    memcpy(head, trampoline_start, size);
     head->ticket = 0;
     head->efer = cpu_control_efer();
     head->root = (uint32_t)paging_trampoline_root();
-    head->far_base = page + (uint32_t)(trampoline_long_mode - trampoline_start);
+    head->far_base = page + (uint32_t)((uint64_t)trampoline_long_mode - (uint64_t)trampoline_start);
     head->far_selector = SELECTOR_KERNEL_CODE;
     head->gdt_limit = sizeof(head->gdt) - 1;
     head->gdt_base = page + (uint32_t)offsetof(struct trampoline, gdt);
@@ -69,7 +70,7 @@ static bool wait_online(const struct cpu *cpu, uint64_t limit_ns)
     uint64_t end = timer_now_ns() + limit_ns;
 
     while (!__atomic_load_n(&cpu->online, __ATOMIC_ACQUIRE)) {
-        if (timer_now_ns() > end)
+        if (start_refused || timer_now_ns() > end)
             return false;
         cpu_pause();
     }

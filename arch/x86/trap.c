@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "arch/x86/apic.h"
+#include "arch/x86/apic_registers.h"
 #include "arch/x86/arch.h"
 #include "arch/x86/cpu.h"
 #include "arch/x86/devices.h"
@@ -44,7 +45,9 @@ static bool is_external(const struct trap_frame *frame)
 
 static bool apply_fixup(struct trap_frame *frame)
 {
-    for (const struct fixup *fixup = fixups_start; fixup < fixups_end; fixup++)
+    const struct fixup *end = fixups_end;
+
+    for (const struct fixup *fixup = fixups_start; fixup != end; fixup++)
         if (fixup->fault == frame->rip) {
             frame->rip = fixup->resume;
             return true;
@@ -64,6 +67,16 @@ static uint64_t take_dr6(void)
     __asm__ volatile("mov %%dr6, %0" : "=r"(value));
     __asm__ volatile("mov %0, %%dr6" ::"r"(DR6_CLEAR));
     return value;
+}
+
+/* A message that the APIC could not send or take: counted, the first one reported. */
+static void handle_apic_error(void)
+{
+    apic_write(APIC_ERROR_STATUS, 0); /* makes the register current */
+    uint32_t status = apic_read(APIC_ERROR_STATUS);
+    if (__atomic_fetch_add(&unexpected[VECTOR_APIC_ERROR], 1, __ATOMIC_RELAXED) == 0)
+        printk("trap: CPU %u: local APIC error, status 0x%x; more of them only counted\n",
+               this_cpu()->index, status);
 }
 
 /* Vectors that nothing was set up for: counted, reported once each. */
@@ -102,6 +115,10 @@ static void handle_external(struct trap_frame *frame)
     case VECTOR_IPI_CALL:
         apic_eoi();
         upcall_ipi_call();
+        return;
+    case VECTOR_APIC_ERROR:
+        apic_eoi();
+        handle_apic_error();
         return;
     case VECTOR_APIC_SPURIOUS: /* not acknowledged, by definition */
         __atomic_fetch_add(&unexpected[VECTOR_APIC_SPURIOUS], 1, __ATOMIC_RELAXED);

@@ -48,7 +48,7 @@
 #define TOKEN_AFTER 2 /* that many faults at one unchanged point, and a thread wants the token */
 #endif
 #ifndef STRAY
-#define STRAY 0 /* 1: each thread once enters the kernel for no reason: late kick, timer, spurious fault */
+#define STRAY 0 /* 1: each thread once enters the kernel for nothing: late kick or spurious fault */
 #endif
 
 /*
@@ -103,9 +103,19 @@
 #define STREAM_FITS 5 /* (of the model itself) MAXEV is large enough */
 #ifdef ONLY_CLAIM
 #define CLAIM(n, holds) assert(ONLY_CLAIM != n || (holds))
+#define NEVER(n, what) assert(ONLY_CLAIM != n || !(what))
 #else
 #define CLAIM(n, holds) assert(n > 0 && (holds))
+#define NEVER(n, what) skip
 #endif
+/* Wrong claims, that these things never happen: with ONLY_CLAIM=n the search must find that they do. */
+#define SEEN_STALE 11    /* a TLB still holds a right that the view has lost */
+#define SEEN_TWO_AT_ONE 12 /* a thread is demoted at a point where it was promoted before */
+#define SEEN_HOLD_WAIT 13 /* a requester drops the page lock because of a hold */
+#define SEEN_TOKEN 14    /* the token is taken */
+#define SEEN_SPURIOUS 15 /* a fault comes though the view allows the access (needs STRAY) */
+#define SEEN_SLACK 16    /* a replayed instruction runs while a DEMOTE is due */
+#define SEEN_PRUNED 17   /* a dependency is not logged, an earlier one implies it */
 #ifndef FAULT_BOUND
 #define FAULT_BOUND 0 /* 0: faults are counted no further than the token needs */
 #endif

@@ -58,6 +58,8 @@ inline pick()
 #elif PROGRAM == 13 /* thread 0 copies within page 0; the others store to it */
     first[TI(t, pc)] = (t == 0 -> LOAD(0) : STORE(0));
     second[TI(t, pc)] = (t == 0 -> STORE(0) : 0)
+#elif PROGRAM == 14 /* thread 0 stores to the pages in turn; the others load them in turn */
+    first[TI(t, pc)] = (t == 0 -> STORE(pc % NPAGES) : LOAD((pc + t - 1) % NPAGES))
 #else
 #error "no such PROGRAM"
 #endif
@@ -103,8 +105,11 @@ inline enter_kernel(m)
     mode[t] = m
 }
 
-inline count_fault()
+inline take_fault(a)
 {
+    page = ACC_PAGE(a);
+    want = ACC_WANT(a);
+    enter_kernel(FAULT);
 #if FAULT_BOUND
     nfault[t]++;
     CLAIM(FAULTS, nfault[t] <= FAULT_BOUND)
@@ -176,6 +181,7 @@ inline hold_respect(x)
 #ifdef HOLD_UNDER_LOCK
         hold_wait(x)
 #else
+        NEVER(SEEN_HOLD_WAIT, true);
         page_lock[page] = 0;
         hold_wait(x);
         goto again
@@ -212,6 +218,8 @@ inline kick(x)
 /* The requester edits x's view and appends to x's stream, at x's saved point. */
 inline demote(x)
 {
+    NEVER(SEEN_TWO_AT_ONE, nev[x] > 0 && ev_kind[TE(x, nev[x] - 1)] == PROMOTE &&
+          ev_point[TE(x, nev[x] - 1)] == point[x]);
     stream_append(x, DEMOTE, page, (want == RW -> NONE : RO));
     if
     :: view[TP(x, page)] == RW ->
@@ -220,12 +228,14 @@ inline demote(x)
     :: else
     fi;
     view[TP(x, page)] = (want == RW -> NONE : RO);
+    NEVER(SEEN_STALE, tlb[TP(x, page)] > view[TP(x, page)]);
     dep[x] = nev[x]
 }
 
 /* What this thread's earlier dependencies imply is not logged again. */
 inline log_dependency(u)
 {
+    NEVER(SEEN_PRUNED, u != t && dep[u] > 0 && dep[u] <= seen[TT(t, u)]);
     if
     :: u != t && dep[u] > seen[TT(t, u)] ->
         seen[TT(t, u)] = dep[u];
@@ -298,9 +308,9 @@ inline leave_kernel()
     }
 }
 
-#define CAN_RUN (ALLOWED(t, tlb, first[TI(t, pc)]) && ALLOWED(t, tlb, second[TI(t, pc)]))
-#define FAULTING_ACCESS \
-    (ALLOWED(t, tlb, first[TI(t, pc)]) -> second[TI(t, pc)] : first[TI(t, pc)])
+#define HAS_1 ALLOWED(t, tlb, first[TI(t, pc)])
+#define HAS_2 ALLOWED(t, tlb, second[TI(t, pc)])
+#define CAN_RUN (HAS_1 && HAS_2)
 
 proctype Recorded(byte t)
 {
@@ -321,30 +331,33 @@ progress_retired:
 #if STRAY
     :: atomic { !strayed[t] && token != t -> strayed[t] = 1; enter_kernel(KERNEL) }
         atomic { leave_kernel() }
+    :: atomic { !strayed[t] && pc < NACCESS && CAN_RUN -> strayed[t] = 1; take_fault(first[TI(t, pc)]) }
+        goto again
 #endif
     :: atomic { pc < NACCESS && !CAN_RUN ->
-            page = ACC_PAGE(FAULTING_ACCESS);
-            want = ACC_WANT(FAULTING_ACCESS);
-            enter_kernel(FAULT);
-            count_fault()
+            if
+            :: !HAS_1 -> take_fault(first[TI(t, pc)])
+            :: else -> take_fault(second[TI(t, pc)])
+            fi
         }
-again:
+again: /* step 0: the token */
         atomic {
             x = 0;
             if
-            :: WANTS_TOKEN -> MAY_PASS; token = t
+            :: WANTS_TOKEN -> MAY_PASS; token = t; NEVER(SEEN_TOKEN, true)
             :: else
             fi
         }
-        FAULT_STEPS_BEGIN
+        FAULT_STEPS_BEGIN /* step 1: the page lock */
 #ifdef TOKEN_UNDER_LOCK
         atomic { page_lock[page] == 0 -> page_lock[page] = 1 }
         MAY_PASS;
 #else
-        atomic { page_lock[page] == 0 && MAY_PASS -> page_lock[page] = 1 }
+        MAY_PASS;
+        atomic { page_lock[page] == 0 -> page_lock[page] = 1 }
 #endif
         if
-        :: view[TP(t, page)] >= want /* spurious: nothing is logged */
+        :: view[TP(t, page)] >= want -> NEVER(SEEN_SPURIOUS, true) /* nothing is logged */
         :: else -> serve_fault()
         fi;
         d_step {

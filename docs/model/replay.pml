@@ -69,6 +69,7 @@ inline replay_access(a, nth)
 /* An instruction that runs while a recorded fault of its point is still to come has diverged. */
 inline replay_retire()
 {
+    NEVER(SEEN_SLACK, DUE);
     CLAIM(NO_DIVERGE, !(DUE && ev_kind[NEXT] == PROMOTE));
     replay_access(first[TI(t, pc)], 0);
     replay_access(second[TI(t, pc)], 1);

@@ -56,6 +56,7 @@ INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
 # --- the tests ------------------------------------------------------------------------------------
 
 $(eval $(call host_test,insn,$(INSN_FILES)))
+$(eval $(call host_test,insn_use,$(INSN_FILES)))
 $(eval $(call host_test,insn_objdump,$(INSN_FILES)))
 $(eval $(call host_test,hash,kernel/hash.c))
 $(eval $(call host_test,elf,kernel/elf.c))

@@ -149,10 +149,10 @@ static void test_own_rules(void)
     format_text(out, sizeof out, format, null, (void *)NULL);
     is_string(out, "(null)|0x0", "NULL as %%s and %%p");
     format = "a%qb";
-    is_u64(format_text(out, sizeof out, format), 4, "an unknown conversion…");
+    is_u64(format_text(out, sizeof out, format, 0), 4, "an unknown conversion…");
     is_string(out, "a%qb", "…stands as it is");
     format = "100%";
-    format_text(out, sizeof out, format);
+    format_text(out, sizeof out, format, 0);
     is_string(out, "100%", "a %% at the end, too");
     format = "%999999999999d";
     ok(format_text(NULL, 0, format, 1) > 0, "an absurd width comes back");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The instruction decoder: a table of what must be recognised in which mode, each entry also cut
- * at every length; prefixes; operands; conditions against this CPU; the loader's scan.
+ * at every length; prefixes; fields; random bytes. test_insn_objdump.c checks lengths at large.
  */
-#include <stdlib.h>
 #include "arch/x86/insn.h"
+#include "tests/host/insn_hex.h"
 #include "tests/host/random.h"
 #include "tests/host/tap.h"
 
@@ -14,12 +14,30 @@ struct entry {
     uint8_t mode, length, class, kind;
 };
 
-#define OTHER(mode, hex, length) {hex, mode, length, INSN_OTHER, INSN_PLAIN}
-#define KIND(mode, hex, length, kind) {hex, mode, length, INSN_OTHER, kind}
-#define COND(mode, hex, length, kind) {hex, mode, length, INSN_COND_BRANCH, kind}
-#define NEAR(mode, hex, length, class) {hex, mode, length, class, INSN_PLAIN}
-#define FAR(mode, hex, length, kind) {hex, mode, length, INSN_FAR, kind}
-#define UD(mode, hex) {hex, mode, INVALID, 0, 0}
+#define OTHER(mode, hex, length)                                                                   \
+    {                                                                                              \
+        hex, mode, length, INSN_OTHER, INSN_PLAIN                                                  \
+    }
+#define KIND(mode, hex, length, kind)                                                              \
+    {                                                                                              \
+        hex, mode, length, INSN_OTHER, kind                                                        \
+    }
+#define COND(mode, hex, length, kind)                                                              \
+    {                                                                                              \
+        hex, mode, length, INSN_COND_BRANCH, kind                                                  \
+    }
+#define NEAR(mode, hex, length, class)                                                             \
+    {                                                                                              \
+        hex, mode, length, class, INSN_PLAIN                                                       \
+    }
+#define FAR(mode, hex, length, kind)                                                               \
+    {                                                                                              \
+        hex, mode, length, INSN_FAR, kind                                                          \
+    }
+#define UD(mode, hex)                                                                              \
+    {                                                                                              \
+        hex, mode, INVALID, 0, 0                                                                   \
+    }
 
 /* Jcc with all conditions is tested by test_all_jcc. */
 static const struct entry branches[] = {
@@ -195,21 +213,195 @@ static const struct entry lengths[] = {
     UD(64, "06"),
     UD(64, "27"),
     UD(64, "60"),
-    UD(64, "62 f1 7c 48 28 00" + 18), /* "" : nothing to decode is not UD, see test_limits */
+    UD(64, "d5 00 90"),    /* REX2, which needs APX */
+    UD(64, "66 c5 f8 77"), /* VEX after a prefix that it contains */
+    UD(64, "48 c5 f8 77"),
+    UD(64, "f0 62 f1 7c 48 28 00"),
 };
 
-/* Hexadecimal text as bytes in a block of exactly their number. */
-static uint8_t *bytes_of(const char *hex, unsigned *size)
+static bool entry_fits(const struct entry *entry, const uint8_t *bytes, unsigned size)
 {
-    uint8_t *bytes = malloc(32);
-    char *end;
+    struct insn insn;
+    int error = insn_decode(bytes, size, entry->mode, &insn);
 
-    for (*size = 0;; hex = end) {
-        unsigned long byte = strtoul(hex, &end, 16);
+    if (entry->length == INVALID)
+        return error == INSN_INVALID;
+    return !error && insn.length == entry->length && insn.class == entry->class &&
+           insn.kind == entry->kind && insn.mode == entry->mode;
+}
 
-        if (end == hex)
-            break;
-        bytes[(*size)++] = byte;
+/* Every shorter piece is truncated; bytes behind the instruction change nothing. */
+static bool cuts_fit(const struct entry *entry, const uint8_t *bytes)
+{
+    for (unsigned size = 0; size < entry->length; size++) {
+        uint8_t *piece = malloc(size ? size : 1);
+        struct insn insn;
+        int error;
+
+        memcpy(piece, bytes, size);
+        error = insn_decode(piece, size, entry->mode, &insn);
+        free(piece);
+        if (error != INSN_TRUNCATED)
+            return false;
     }
-    return realloc(bytes, *size ? *size : 1);
+    return true;
+}
+
+static void test_table(const struct entry *entries, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct entry *entry = &entries[i];
+        unsigned size;
+        uint8_t *bytes = bytes_of(entry->hex, &size), longer[64];
+
+        memset(longer, 0xcc, sizeof longer);
+        memcpy(longer, bytes, size);
+        ok(entry_fits(entry, bytes, size) && entry_fits(entry, longer, sizeof longer) &&
+               cuts_fit(entry, bytes),
+           "mode %d: %s", entry->mode, entry->hex);
+        free(bytes);
+    }
+}
+
+/* Every Jcc, short and near, in each mode, behind each prefix, and how long it is. */
+static void test_all_jcc(void)
+{
+    static const uint8_t prefixes[] = {0, 0x66, 0x67, 0x2e, 0x3e, 0x64, 0xf2, 0xf3, 0xf0};
+    static const enum insn_mode modes[] = {INSN_MODE_16, INSN_MODE_32, INSN_MODE_64};
+    unsigned wrong = 0, tested = 0;
+
+    for (unsigned i = 0; i < 3 * sizeof prefixes * 16; i++) {
+        uint8_t prefix = prefixes[i / 48], code[16] = {prefix}, *at = code + (prefix != 0);
+        enum insn_mode mode = modes[i % 3];
+        bool word = mode != INSN_MODE_64 && (mode == INSN_MODE_16) != (prefix == 0x66);
+        struct insn insn;
+        unsigned start = at - code, condition = i / 3 % 16;
+
+        at[0] = 0x70 | condition;
+        wrong += insn_decode(code, sizeof code, mode, &insn) || insn.length != start + 2 ||
+                 insn.kind != INSN_JCC || insn.condition != condition;
+        at[0] = 0x0f;
+        at[1] = 0x80 | condition;
+        wrong += insn_decode(code, sizeof code, mode, &insn) ||
+                 insn.length != start + (word ? 4 : 6) || insn.kind != INSN_JCC ||
+                 insn.class != INSN_COND_BRANCH || insn.condition != condition;
+        wrong += insn.length_varies != (mode == INSN_MODE_64 && prefix == 0x66);
+        tested += 2;
+    }
+    is_u64(wrong, 0, "all Jcc in all modes behind all prefixes (%u)", tested);
+}
+
+static void test_limits(void)
+{
+    uint8_t code[32];
+    struct insn insn;
+
+    memset(code, 0x66, sizeof code);
+    code[14] = 0x90;
+    is_u64(insn_decode(code, 32, INSN_MODE_64, &insn) ? 0 : insn.length, 15, "15 bytes are valid");
+    is_u64(insn.prefixes.count, 14, "14 of them prefixes");
+    code[14] = 0x66;
+    code[15] = 0x90;
+    ok(insn_decode(code, 32, INSN_MODE_64, &insn) == INSN_INVALID, "16 bytes are not");
+    ok(insn_decode(code, 15, INSN_MODE_64, &insn) == INSN_INVALID, "which 15 prefixes tell");
+    ok(insn_decode(code, 14, INSN_MODE_64, &insn) == INSN_TRUNCATED, "14 may still become one");
+    code[10] = 0xe9;
+    is_u64(insn_decode(code, 32, INSN_MODE_64, &insn) ? 0 : insn.length, 15,
+           "an immediate up to byte 15");
+    code[10] = 0x66;
+    code[11] = 0xe9;
+    ok(insn_decode(code, 32, INSN_MODE_64, &insn) == INSN_INVALID, "an immediate across byte 15");
+    ok(insn_decode(NULL, 0, INSN_MODE_64, &insn) == INSN_TRUNCATED, "nothing at all");
+}
+
+static void test_prefixes(void)
+{
+    struct insn insn;
+
+    decode_hex("64 66 67 f2 f3 f0 4d 89 08", INSN_MODE_64, &insn);
+    ok(insn.prefixes.operand_size && insn.prefixes.address_size && insn.prefixes.lock,
+       "66, 67 and F0 are seen");
+    is_u64(insn.prefixes.repeat, 0xf3, "the last of F2 and F3 counts");
+    is_u64(insn.prefixes.rex, 0x4d, "REX");
+    is_u64(insn.prefixes.count, 7, "how many there are");
+    is_u64(insn.operand_size, 8, "REX.W beats 66");
+    is_u64(insn.address_size, 4, "address size with 67");
+    ok(insn.reg == 9 && insn.operand.base == 8, "REX.R and REX.B extend the registers");
+    decode_hex("49 64 89 08", INSN_MODE_64, &insn);
+    ok(!insn.prefixes.rex && insn.operand.base == 0 && insn.operand_size == 4,
+       "a REX before another prefix is void");
+    decode_hex("40 4f 89 08", INSN_MODE_64, &insn);
+    is_u64(insn.prefixes.rex, 0x4f, "of two REX the last counts");
+    decode_hex("64 3e 89 08", INSN_MODE_64, &insn);
+    is_u64(insn.prefixes.segment, INSN_SEGMENT_FS, "64-bit: DS does not replace FS");
+    decode_hex("64 3e 89 08", INSN_MODE_32, &insn);
+    is_u64(insn.prefixes.segment, INSN_SEGMENT_DS, "32-bit: the last override counts");
+    decode_hex("66 0f 84 01 02", INSN_MODE_32, &insn);
+    is_u64(insn.operand_size, 2, "operand size of a 16-bit branch");
+    decode_hex("66 9c", INSN_MODE_64, &insn);
+    is_u64(insn.operand_size, 2, "66 PUSHF pushes 2 bytes");
+    decode_hex("9c", INSN_MODE_64, &insn);
+    is_u64(insn.operand_size, 8, "PUSHF pushes 8 bytes");
+    decode_hex("66 ff d0", INSN_MODE_64, &insn);
+    is_u64(insn.operand_size, 8, "near branches have 64-bit targets");
+}
+
+static void test_fields(void)
+{
+    struct insn insn;
+
+    decode_hex("48 c7 84 88 44 33 22 11 88 77 66 85", INSN_MODE_64, &insn);
+    ok(insn.opcode_offset == 1 && insn.displacement_offset == 4 && insn.displacement_size == 4 &&
+           insn.immediate_offset == 8 && insn.immediate_size == 4,
+       "offsets and sizes of displacement and immediate");
+    ok(insn.operand.displacement == 0x11223344 && insn.immediate == (int32_t)0x85667788,
+       "and their values");
+    decode_hex("c8 34 12 02", INSN_MODE_64, &insn);
+    ok(insn.immediate == 0x1234 && insn.immediate_size == 3, "ENTER's two immediates");
+    decode_hex("cd f0", INSN_MODE_64, &insn);
+    is_u64(insn.immediate, 0xf0, "INT's vector is unsigned");
+    decode_hex("62 61 7c 40 28 f7", INSN_MODE_64, &insn);
+    ok(insn.reg == 30 && insn.operand.is_register && insn.operand.rm == 7, "EVEX registers");
+}
+
+/* Random bytes: never reads too far (the sanitizer looks), never longer than it may be, and each
+ * result is independent of what follows. */
+static void test_random_bytes(void)
+{
+    unsigned wrong = 0, valid = 0;
+    uint64_t seed = 7;
+
+    for (unsigned i = 0; i < 300000; i++) {
+        static const enum insn_mode modes[] = {INSN_MODE_16, INSN_MODE_32, INSN_MODE_64};
+        unsigned size = random_below(&seed, 18);
+        uint8_t *bytes = malloc(size ? size : 1);
+        enum insn_mode mode = modes[i % 3];
+        struct insn insn, again;
+
+        for (unsigned j = 0; j < size; j++)
+            bytes[j] = random_below(&seed, 4) ? random_u64(&seed) >> 40 : 0x66;
+        if (!insn_decode(bytes, size, mode, &insn)) {
+            valid++;
+            wrong += !insn.length || insn.length > INSN_MAX_LENGTH || insn.length > size ||
+                     insn_decode(bytes, insn.length, mode, &again) || again.length != insn.length ||
+                     insn_decode(bytes, insn.length - 1, mode, &again) != INSN_TRUNCATED;
+        }
+        free(bytes);
+    }
+    ok(!wrong && valid > 100000, "random bytes: %u valid instructions", valid);
+}
+
+#define TEST_TABLE(entries) test_table(entries, sizeof entries / sizeof entries[0])
+
+int main(void)
+{
+    TEST_TABLE(branches);
+    TEST_TABLE(specials);
+    TEST_TABLE(lengths);
+    test_all_jcc();
+    test_limits();
+    test_prefixes();
+    test_fields();
+    test_random_bytes();
+    return done();
 }

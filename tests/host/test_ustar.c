@@ -125,6 +125,11 @@ static void test_good(void)
     archive.size += BLOCK;
     list(&archive, &listing);
     is_u64(listing.error, ERR_NOT_FOUND, "one zero block at the very end, too");
+    build(&archive);
+    memcpy(archive.bytes + SIZE, "00000100000", 11); /* of dir/: a limit for its files */
+    seal(archive.bytes);
+    list(&archive, &listing);
+    is_string(listing.names, "dir/first:5 empty:0 big:1300 block:512 ", "a directory has no data");
     archive.size = 0;
     list(&archive, &listing);
     is_u64(listing.error, ERR_NOT_FOUND, "an archive without a byte is empty");

@@ -78,12 +78,12 @@ cat >"$APT_DIR/sources.list" <<'END'
 deb cdrom:[Debian 12]/ bookworm main
 deb-src http://source.example/debian bookworm main
 deb http://security.example/debian-security bookworm-security main
-deb [arch=amd64 signed-by=/usr/share/keyrings/debian.gpg] http://mirror.example/debian bookworm main contrib
+deb [arch=amd64 signed-by=/etc/keys/debian.gpg] http://mirror.example bookworm main contrib
 deb http://second.example/debian bookworm main
 END
 tap_check "one-line: backports are added" add_backports
 expect_file "one-line: URI, key and options are kept" "$ADDED.list" <<'END'
-deb [arch=amd64 signed-by=/usr/share/keyrings/debian.gpg] http://mirror.example/debian bookworm-backports main
+deb [arch=amd64 signed-by=/etc/keys/debian.gpg] http://mirror.example bookworm-backports main
 END
 
 sources configured

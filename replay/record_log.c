@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Recording: appending events and their dependencies. */
+#include "kernel/cmdline.h"
+#include "kernel/panic.h"
+#include "replay/record.h"
+
+void record_abort(struct session *session, const char *reason)
+{
+    const char *none = NULL;
+    __atomic_compare_exchange_n(&session->abort, &none, reason, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+}
+
+/* After the session was given up nothing is appended any more, but numbers go on, so that nobody
+ * who takes one has to know. */
+uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
+{
+    struct session *session = rec->session;
+    struct stream *stream = rec->stream;
+    kassert(spin_held(&rec->view_lock) && !rec->ended);
+    event->point = rec->point;
+    if (session->abort)
+        return ++stream->events;
+    uint64_t before = stream->bytes;
+    if (!stream_append(stream, event)) {
+        record_abort(session, "out of memory");
+        return ++stream->events;
+    }
+    uint64_t bytes = __atomic_add_fetch(&session->recording->bytes, stream->bytes - before,
+                                        __ATOMIC_RELAXED);
+    if (bytes > session->recording->limit)
+        record_abort(session, "the recording reached its size limit");
+    return stream->events;
+}
+
+uint64_t record_append(struct rec_thread *rec, struct log_event *event)
+{
+    spin_lock(&rec->view_lock);
+    uint64_t number = record_append_locked(rec, event);
+    spin_unlock(&rec->view_lock);
+    return number;
+}
+
+void dep_add(struct dep_set *deps, struct stamp stamp)
+{
+    if (stamp.event > deps->event[stamp.slot])
+        deps->event[stamp.slot] = stamp.event;
+}
+
+void record_add_deps(struct rec_thread *rec, struct log_event *event, const struct dep_set *deps)
+{
+    event->dep_count = 0;
+    for (uint32_t slot = 0; slot < LOG_MAX_SLOTS; slot++) {
+        if (slot == rec->slot || deps->event[slot] <= rec->seen[slot])
+            continue;
+        rec->seen[slot] = deps->event[slot];
+        event->deps[event->dep_count++] =
+            (struct log_dep){.slot = slot, .event = deps->event[slot]};
+    }
+}

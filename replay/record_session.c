@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a recording begins and ends: checkpoint, views for all threads, end state; and back to the
+ * shared page tables.
+ *
+ * The threads of the process are stopped (process_stop_others), have not started yet, or are gone.
+ */
+#include "replay/record_session.h"
+
+#include "arch/x86/paging.h"
+#include "kernel/cmdline.h"
+#include "kernel/err.h"
+#include "kernel/panic.h"
+#include "kernel/printf.h"
+#include "kernel/recorder.h"
+#include "kernel/string.h"
+#include "mm/heap.h"
+#include "replay/checkpoint.h"
+#include "replay/crew.h"
+#include "replay/record.h"
+
+#define DEFAULT_LIMIT_MIB 64
+
+static enum log_unit configured_unit(void)
+{
+    char value[8];
+    if (!cmdline_get("ticks", value, sizeof(value)) || strcmp(value, "cond") == 0)
+        return LOG_UNIT_COND;
+    if (strcmp(value, "all") == 0)
+        return LOG_UNIT_ALL;
+    printk("ticks=%s: unknown unit of ticks, using cond\n", value);
+    return LOG_UNIT_COND;
+}
+
+static void join_arguments(char *out, size_t size, const struct process *process)
+{
+    size_t used = 0;
+    for (int i = 0; i < process->argc && used < size; i++)
+        used += (size_t)format_text(out + used, size - used, "%s%s", i ? " " : "",
+                                    process->argv[i]);
+}
+
+static struct recording *describe(struct process *process)
+{
+    struct recording *recording = recording_create();
+    if (!recording)
+        return NULL;
+    string_copy(recording->program, process->name, sizeof(recording->program));
+    string_copy(recording->warnings, process->warnings, sizeof(recording->warnings));
+    join_arguments(recording->command, sizeof(recording->command), process);
+    recording->source = tick_source_step.name;
+    recording->unit = configured_unit();
+    recording->cpus = cpu_count;
+    recording->limit = cmdline_number("log_limit_mib", DEFAULT_LIMIT_MIB) << 20;
+    recording->started_ns = timer_now_ns();
+    return recording;
+}
+
+/* --- begin --- */
+
+static void reset_page(struct user_page *page, void *argument)
+{
+    (void)argument;
+    crew_reset(page);
+}
+
+struct thread_collector {
+    struct thread *threads[PROCESS_MAX_THREADS];
+    uint32_t count;
+};
+
+static void collect(struct thread *thread, void *argument)
+{
+    struct thread_collector *collector = argument;
+    collector->threads[collector->count++] = thread;
+}
+
+static void forget_order(struct process *process)
+{
+    process->map.last = process->thread_table.last = process->output.last = (struct stamp){0};
+    for (unsigned i = 0; i < FUTEX_BUCKETS; i++)
+        process->futexes[i].object.last = (struct stamp){0};
+}
+
+static void detach_thread(struct thread *thread, void *argument)
+{
+    (void)argument;
+    thread->rec = NULL;
+    thread->no_yield = false;
+    thread->root = thread->process->space->root;
+}
+
+static int attach_threads(struct session *session)
+{
+    struct thread_collector *collector = kzalloc(sizeof(*collector));
+    int error = collector ? 0 : ERR_NO_MEMORY;
+    if (collector)
+        process_for_each_thread(session->process, collect, collector);
+    if (!error && collector->count > LOG_MAX_SLOTS)
+        error = ERR_TOO_MANY_THREADS;
+    for (uint32_t i = 0; !error && i < collector->count; i++) {
+        error = checkpoint_capture_thread(&session->recording->checkpoint, i,
+                                          collector->threads[i]);
+        if (!error && !session_add_thread(session, collector->threads[i]))
+            error = ERR_NO_MEMORY;
+    }
+    kfree(collector);
+    return error;
+}
+
+/* The caller's page tables may have been exchanged. */
+static void reload_own_root(void)
+{
+    bool enabled = irq_save();
+    if (current_thread()->process)
+        cpu_write_cr3(current_thread()->root);
+    irq_restore(enabled);
+}
+
+static int begin(struct process *process, struct recording *recording, struct session **session)
+{
+    int error = checkpoint_capture_process(recording, process);
+    if (error)
+        return error;
+    *session = session_create(process, recording, false);
+    if (!*session)
+        return ERR_NO_MEMORY;
+    space_for_each_page(process->space, 0, USER_END, reset_page, NULL);
+    forget_order(process);
+    error = attach_threads(*session);
+    if (!error)
+        return 0;
+    process_for_each_thread(process, detach_thread, NULL);
+    session_free(*session);
+    return error;
+}
+
+int record_begin(struct process *process, struct session **session)
+{
+    int error = recorder_hold();
+    if (error)
+        return error;
+    struct recording *recording = describe(process);
+    error = recording ? begin(process, recording, session) : ERR_NO_MEMORY;
+    if (error) {
+        if (recording)
+            recording_free(recording);
+        recorder_release();
+        return error;
+    }
+    process->session = *session;
+    process->recording_lost = NULL;
+    reload_own_root();
+    return 0;
+}
+
+/* --- end --- */
+
+static void note_threads(struct session *session)
+{
+    struct recording *recording = session->recording;
+    recording->slots = session->slots;
+    for (uint32_t i = 0; i < session->slots; i++)
+        recording->end.threads[i] = (struct end_thread){
+            .present = true,
+            .ticks = session->threads[i]->ticks.ticks,
+            .events = recording->streams[i].events,
+        };
+}
+
+static void note_end(struct session *session)
+{
+    struct recording *recording = session->recording;
+    struct hash output = session->process->output_hash;
+    uint8_t digest[HASH_MAX_DIGEST];
+    hash_final(&output, digest);
+    memcpy(recording->end.output_hash, digest, sizeof(recording->end.output_hash));
+    recording->end.process = session->process->end;
+    recording->elapsed_ns = timer_now_ns() - recording->started_ns;
+    note_threads(session);
+    end_state_hash(session, recording->end.hash);
+}
+
+/* The threads that there still are go back to the shared page tables. */
+static void detach(struct session *session)
+{
+    struct process *process = session->process;
+    process_for_each_thread(process, detach_thread, NULL);
+    process->session = NULL;
+    paging_clear_user(process->space->root);
+    reload_own_root();
+    session_free(session);
+    recorder_release();
+}
+
+int record_finish(struct session *session)
+{
+    struct recording *recording = session->recording;
+    const char *lost = session->abort;
+    session->process->recording_lost = lost;
+    if (!lost)
+        note_end(session);
+    detach(session);
+    if (lost)
+        recording_free(recording);
+    else
+        recording_publish(recording);
+    return lost ? ERR_LOG_FULL : 0;
+}
+
+void record_stop_session(struct session *session)
+{
+    struct thread_collector *collector = kzalloc(sizeof(*collector));
+    if (!collector)
+        record_abort(session, "out of memory");
+    else
+        process_for_each_thread(session->process, collect, collector);
+    for (uint32_t i = 0; collector && i < collector->count; i++)
+        record_stopped(collector->threads[i]->rec);
+    kfree(collector);
+    record_finish(session);
+}
+
+void record_give_up(struct session *session)
+{
+    struct process *process = session->process;
+    if (process_stop_others() != 0)
+        return; /* somebody else does it; we stop for that on our way */
+    if (process->session == session) {
+        printk("%s: recording given up: %s\n", process->name, session->abort);
+        record_finish(session);
+    }
+    process_resume_others();
+}

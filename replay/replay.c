@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Replay: what a replayed thread does at each entry into the kernel.
+ *
+ * The invariant: between events the thread's view has exactly the rights that the recorded one had,
+ * so the same faults and traps come by themselves. Asynchronous events are applied when the thread is
+ * at their point; once there, all events of that point are applied in stream order, waiting ones
+ * included, before the instruction runs (docs/replay.md says why).
+ */
+#include "arch/x86/layout.h"
+#include "arch/x86/paging.h"
+#include "arch/x86/vectors.h"
+#include "kernel/err.h"
+#include "kernel/printf.h"
+#include "kernel/syscall.h"
+#include "replay/record_session.h"
+#include "replay/replay_session.h"
+
+/* --- in and out of the kernel --- */
+
+void replay_enter(struct rec_thread *rec, struct trap_frame *frame)
+{
+    rec->session->source->entered(rec, frame);
+    rec->point = point_make(rec->ticks.ticks, frame);
+}
+
+static bool page_of_promotion(struct rec_thread *rec, struct user_page **out)
+{
+    struct process *process = rec->session->process;
+    uint64_t address = rec->next.page;
+    struct user_page *page = address < USER_END ? space_page(process->space, address) : NULL;
+    uint32_t prot = address < USER_END ? space_rights(process->space, address) : 0;
+    bool write = rec->next.rights == LOG_RIGHTS_WRITE;
+    if (!page || !space_prot_allows(prot, write, false)) {
+        replay_diverge(rec, "unmapped-page", "page 0x%llx is not mapped so",
+                       (unsigned long long)address);
+        return false;
+    }
+    spin_lock(&page->lock);
+    bool ready =
+        space_page_ensure_frame(page) && view_set(rec, page, rec->next.rights, prot);
+    spin_unlock(&page->lock);
+    if (!ready)
+        replay_diverge(rec, "out-of-memory", "no memory for a page or a page table");
+    *out = page;
+    return ready;
+}
+
+/* The next event is a promotion: waits for what it depends on, and gives the page to the view. */
+static bool apply_promotion(struct rec_thread *rec, struct user_page **page)
+{
+    if (!replay_wait_deps(rec) || !page_of_promotion(rec, page))
+        return false;
+    cpu_invlpg(rec->next.page);
+    replay_event_done(rec);
+    return true;
+}
+
+static _Noreturn void stop_thread(struct rec_thread *rec)
+{
+    struct trap_frame *frame = thread_user_frame(rec->thread);
+    irq_enable();
+    __atomic_add_fetch(&rec->session->exact, 1, __ATOMIC_RELAXED);
+    replay_event_done(rec);
+    if (rec->has_next)
+        replay_diverge(rec, "extra-event", "events after the end of the thread");
+    session_end_thread(rec, frame);
+    replay_check_stuck(rec);
+    process_end_thread();
+}
+
+/* What is to be done before the instruction at the thread's point runs. True: something was. */
+static bool apply_here(struct rec_thread *rec)
+{
+    struct user_page *page;
+    uint64_t done = rec->done;
+    if (!rec->has_next || !log_point_equal(&rec->point, &rec->next.point))
+        return false;
+    switch (rec->next.kind) {
+    case LOG_DEMOTE:
+        replay_apply_due(rec);
+        break;
+    case LOG_STOP:
+        stop_thread(rec);
+    case LOG_PROMOTE:
+        /* By itself it comes as a fault; after another event of this point it may not. */
+        if (rec->done > 0 && log_point_equal(&rec->consumed, &rec->point)) {
+            irq_enable();
+            apply_promotion(rec, &page);
+            irq_disable();
+        }
+        break;
+    }
+    return rec->done != done;
+}
+
+static void check_not_past(struct rec_thread *rec)
+{
+    if (!rec->has_next)
+        replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event",
+                       "the thread runs on where %s",
+                       rec->cursor.error ? rec->cursor.error : "its stream has ended");
+    else if (point_relation(&rec->point, &rec->next.point) == POINT_PAST)
+        replay_diverge(rec, "overshot", "%s did not come; overshot by %llu ticks",
+                       log_kind_name(rec->next.kind),
+                       (unsigned long long)(rec->point.ticks - rec->next.point.ticks));
+}
+
+bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
+{
+    rec->point = point_make(rec->ticks.ticks, frame);
+    while (apply_here(rec))
+        if (replay_diverged(rec->session))
+            return false;
+    check_not_past(rec);
+    if (replay_diverged(rec->session))
+        return false; /* the process is ending: so will we, at the next look */
+    return rec->session->source->leave(rec, frame, &rec->next.point) == TICK_GO;
+}
+
+/* --- faults --- */
+
+static void unexpected_fault(struct rec_thread *rec, const struct trap_frame *frame,
+                             uint64_t address)
+{
+    replay_diverge(rec, "unexpected-fault", "%s of 0x%llx faulted where %s was expected",
+                   frame->error & PF_WRITE   ? "write"
+                   : frame->error & PF_FETCH ? "fetch"
+                                             : "read",
+                   (unsigned long long)address,
+                   rec->has_next ? log_kind_name(rec->next.kind) : "the end");
+}
+
+bool replay_page_fault(struct rec_thread *rec, struct trap_frame *frame, uint64_t address)
+{
+    bool write = frame->error & PF_WRITE, fetch = frame->error & PF_FETCH;
+    struct user_page *page;
+    if (replay_diverged(rec->session))
+        return true;
+    if (address < USER_END && view_allows(rec, address, write, fetch)) {
+        cpu_invlpg(address); /* a stale TLB entry */
+        return true;
+    }
+    replay_apply_due(rec);
+    bool here = rec->has_next && log_point_equal(&rec->point, &rec->next.point);
+    if (here && rec->next.kind == LOG_FATAL)
+        return false;
+    bool wanted = here && rec->next.kind == LOG_PROMOTE &&
+                  rec->next.page == (address & PAGE_MASK) &&
+                  (rec->next.rights == LOG_RIGHTS_WRITE) == write;
+    if (!wanted)
+        unexpected_fault(rec, frame, address);
+    else
+        apply_promotion(rec, &page);
+    return true;
+}
+
+void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64_t address)
+{
+    uint64_t what = frame->vector | frame->error << 32;
+    if (replay_expect(rec, LOG_FATAL)) {
+        if (rec->next.a != what || rec->next.b != address)
+            replay_diverge(rec, "wrong-value", "%s instead of the recorded exception",
+                           vector_mnemonic((unsigned)frame->vector));
+        else if (replay_wait_deps(rec))
+            replay_event_done(rec);
+    }
+    session_end_thread(rec, frame);
+    replay_check_stuck(rec);
+}
+
+/* --- system calls --- */
+
+void replay_syscall_begin(struct rec_thread *rec, struct trap_frame *frame)
+{
+    rec->in_syscall = true;
+    if (!replay_expect(rec, LOG_SYSCALL))
+        return;
+    if (rec->next.a != frame->rax) {
+        replay_diverge(rec, "wrong-value", "system call %s instead of %s",
+                       syscall_name_x86_64(frame->rax), syscall_name_x86_64(rec->next.a));
+        return;
+    }
+    replay_event_done(rec);
+    replay_apply_due(rec);
+}
+
+void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame)
+{
+    rec->in_syscall = false;
+    replay_apply_due(rec);
+    rec->point = point_make(rec->ticks.ticks, frame);
+    if (replay_diverged(rec->session))
+        return;
+    if (rec->has_next && rec->next.kind == LOG_RESULT && rec->next.a != frame->rax)
+        replay_diverge(rec, "wrong-value", "the system call returned %lld instead of %lld",
+                       (long long)frame->rax, (long long)rec->next.a);
+    else if (replay_expect(rec, LOG_RESULT))
+        replay_event_done(rec);
+}
+
+static int refuse(struct rec_thread *rec, uint64_t address, bool write)
+{
+    if (!replay_wait_deps(rec))
+        return ERR_EFAULT;
+    if (space_prot_allows(space_rights(rec->session->process->space, address), write, false))
+        replay_diverge(rec, "wrong-value", "page 0x%llx is mapped, but was refused",
+                       (unsigned long long)address);
+    else
+        replay_event_done(rec);
+    return ERR_EFAULT;
+}
+
+static bool is_page_event(const struct log_event *event)
+{
+    return event->kind == LOG_PROMOTE || event->kind == LOG_ACCESS || event->kind == LOG_REFUSED;
+}
+
+int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
+                        struct user_page **page)
+{
+    if (replay_diverged(rec->session))
+        return ERR_EFAULT;
+    replay_apply_due(rec);
+    bool kind_fits = rec->has_next && is_page_event(&rec->next);
+    if (!replay_expect(rec, kind_fits ? (enum log_kind)rec->next.kind : LOG_ACCESS))
+        return ERR_EFAULT;
+    if (rec->next.page != (address & PAGE_MASK) ||
+        (rec->next.rights == LOG_RIGHTS_WRITE) != write) {
+        replay_diverge(rec, "wrong-page", "the system call uses page 0x%llx",
+                       (unsigned long long)(address & PAGE_MASK));
+        return ERR_EFAULT;
+    }
+    if (rec->next.kind == LOG_REFUSED)
+        return refuse(rec, address, write);
+    if (rec->next.kind == LOG_PROMOTE) {
+        if (!apply_promotion(rec, page))
+            return ERR_EFAULT;
+    } else {
+        *page = space_page(rec->session->process->space, address);
+        replay_event_done(rec);
+    }
+    if (!*page || !view_allows(rec, address, write, false)) {
+        replay_diverge(rec, "unheld-page", "the system call uses page 0x%llx, which is not held",
+                       (unsigned long long)address);
+        return ERR_EFAULT;
+    }
+    spin_lock(&(*page)->lock);
+    return 0;
+}
+
+void replay_order_wait(struct rec_thread *rec, struct object *object)
+{
+    if (!replay_expect(rec, LOG_ORDER))
+        return;
+    if (rec->next.a != object->id)
+        replay_diverge(rec, "wrong-value", "the system call uses the %s",
+                       object_name(object->id));
+    else
+        replay_wait_deps(rec);
+}
+
+void replay_order_done(struct rec_thread *rec)
+{
+    if (!replay_diverged(rec->session))
+        replay_event_done(rec);
+}
+
+static void forget_page(struct user_page *page, void *argument)
+{
+    struct rec_thread *rec = argument;
+    view_set(rec, page, LOG_RIGHTS_NONE, 0);
+    cpu_invlpg(page->address);
+}
+
+/* The others have given the pages up themselves by the time the ORDER's dependencies are done. */
+void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
+{
+    struct process *process = rec->session->process;
+    replay_order_wait(rec, &process->map);
+    space_for_each_page(process->space, start, end, forget_page, rec);
+    replay_order_done(rec);
+}
+
+uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value)
+{
+    if (!replay_expect(rec, LOG_VALUE))
+        return value;
+    if (rec->next.a != kind) {
+        replay_diverge(rec, "wrong-value", "another kind of value is asked for");
+        return value;
+    }
+    uint64_t logged = rec->next.b;
+    replay_event_done(rec);
+    replay_apply_due(rec);
+    return logged;
+}
+
+int64_t replay_owner(struct rec_thread *rec)
+{
+    uint64_t held, count;
+    if (!replay_expect(rec, LOG_OWNER))
+        return 0;
+    count = owned_pages(rec, &held);
+    if (count != rec->next.a || held != rec->next.b)
+        replay_diverge(rec, "wrong-owner", "the thread holds %llu pages, or others",
+                       (unsigned long long)count);
+    else
+        replay_event_done(rec);
+    return (int64_t)count;
+}
+
+/* --- threads --- */
+
+int replay_thread_created(struct rec_thread *parent, struct thread *child)
+{
+    struct session *session = parent->session;
+    if (replay_diverged(session))
+        return ERR_FAILED;
+    if (session->slots >= session->recording->slots)
+        return ERR_TOO_MANY_THREADS; /* as in the recording, or the result tells */
+    struct rec_thread *rec = session_add_thread(session, child);
+    if (!rec)
+        return ERR_NO_MEMORY;
+    replay_open(rec);
+    wait_queue_wake_all(&session->process->changed);
+    return 0;
+}
+
+static void finish_thread(struct rec_thread *rec, const char *extra)
+{
+    if (!replay_diverged(rec->session) && rec->has_next)
+        replay_diverge(rec, "extra-event", "%s", extra);
+    session_end_thread(rec, thread_user_frame(rec->thread));
+    replay_check_stuck(rec);
+}
+
+void replay_exit(struct rec_thread *rec, uint64_t status)
+{
+    if (replay_expect(rec, LOG_EXIT)) {
+        if (rec->next.a != status)
+            replay_diverge(rec, "wrong-value", "exit status %llu", (unsigned long long)status);
+        else
+            replay_event_done(rec);
+    }
+    finish_thread(rec, "events after the thread's exit");
+}
+
+/* Its process is ending: after a divergence, here or in another thread. */
+void replay_stopped(struct rec_thread *rec)
+{
+    session_end_thread(rec, thread_user_frame(rec->thread));
+}
+
+/* The recording ended inside of this call: so does the replay. */
+_Noreturn void replay_stop_rec(struct rec_thread *rec)
+{
+    if (replay_expect(rec, LOG_STOP))
+        stop_thread(rec);
+    finish_thread(rec, "stop_rec does not end the recording");
+    process_end_thread();
+}

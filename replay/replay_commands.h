@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Shell commands of the recorder: record, replay, logs, log, delete, recorder, edit. */
+#ifndef REPLAY_REPLAY_COMMANDS_H
+#define REPLAY_REPLAY_COMMANDS_H
+
+#include "kernel/recorder.h"
+#include "replay/recording.h"
+
+extern const struct recorder replay_recorder; /* hooks.c */
+
+void replay_commands_register(void);
+
+/* Records a program from its first instruction to its end. 0 with *recording; or an error. */
+int record_program(int count, char **words, struct recording **recording);
+void record_print_line(const struct recording *recording); /* @record … */
+
+/* "3", or nothing for the last one; says what is wrong and returns NULL. */
+struct recording *find_log(const char *word);
+
+#endif

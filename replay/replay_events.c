@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Replay: reading the thread's stream, waiting for other threads, finding out that nobody can go on.
+ *
+ * A wait is for "slot s has done event e". It spins briefly, then sleeps on s's wait queue; the
+ * thread that does an event wakes whoever sleeps there. When all threads that have not ended wait
+ * for something that nobody has done, the recording is damaged and that is a divergence.
+ */
+#include "arch/x86/layout.h"
+#include "arch/x86/paging.h"
+#include "kernel/err.h"
+#include "kernel/panic.h"
+#include "replay/replay_session.h"
+
+#define SPINS_BEFORE_SLEEP 2000
+#define STUCK_NS 60000000000ull
+
+static void read_next(struct rec_thread *rec)
+{
+    rec->has_next = stream_next(&rec->cursor, &rec->next);
+}
+
+void replay_open(struct rec_thread *rec)
+{
+    read_next(rec);
+}
+
+/* Sleepers evaluate their condition under the queue's lock, which waking takes: so after the new
+ * count is visible nobody goes to sleep on the old one. */
+void replay_event_done(struct rec_thread *rec)
+{
+    rec->recent[rec->done % RECENT_EVENTS] = rec->next;
+    rec->consumed = rec->next.point;
+    __atomic_store_n(&rec->done, rec->done + 1, __ATOMIC_SEQ_CST);
+    wait_queue_wake_all(&rec->progress_made);
+    read_next(rec);
+}
+
+/* --- waiting --- */
+
+struct dep_wait {
+    struct session *session;
+    struct log_dep dep;
+};
+
+static bool dep_done(struct session *session, uint32_t slot, uint64_t event)
+{
+    const struct rec_thread *other = session_slot(session, slot);
+    return other && __atomic_load_n(&other->done, __ATOMIC_SEQ_CST) >= event;
+}
+
+static bool wait_over(void *argument)
+{
+    const struct dep_wait *wait = argument;
+    return replay_diverged(wait->session) ||
+           dep_done(wait->session, wait->dep.slot, wait->dep.event);
+}
+
+/* Session lock held. */
+static bool nobody_can_go_on(struct session *session)
+{
+    uint32_t stuck = 0;
+    for (uint32_t i = 0; i < session->slots; i++) {
+        const struct replay_wait *wait = &session->threads[i]->waiting;
+        if (wait->event && !dep_done(session, wait->slot, wait->event))
+            stuck++;
+    }
+    return stuck > 0 && stuck == session->live;
+}
+
+/* Notes what the thread waits for (event 0: nothing any more); true when now all are stuck. */
+static bool note_wait(struct rec_thread *rec, uint32_t slot, uint64_t event)
+{
+    struct session *session = rec->session;
+    spin_lock(&session->lock);
+    rec->waiting = (struct replay_wait){.slot = slot, .event = event};
+    bool stuck = event && nobody_can_go_on(session);
+    spin_unlock(&session->lock);
+    return stuck;
+}
+
+void replay_check_stuck(struct rec_thread *rec)
+{
+    spin_lock(&rec->session->lock);
+    bool stuck = nobody_can_go_on(rec->session);
+    spin_unlock(&rec->session->lock);
+    if (stuck)
+        replay_diverge(rec, "stuck", "all other threads wait for events that nobody does");
+}
+
+static bool spin_for(struct dep_wait *wait)
+{
+    for (unsigned i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+        if (wait_over(wait))
+            return true;
+        cpu_pause();
+    }
+    return false;
+}
+
+/* Where to sleep: on the other thread's queue, or, while it does not exist yet, on the
+ * process's, which a new thread's creation wakes. */
+static struct wait_queue *queue_for(struct session *session, uint32_t slot)
+{
+    struct rec_thread *other = session_slot(session, slot);
+    return other ? &other->progress_made : &session->process->changed;
+}
+
+static bool thread_appeared(void *argument)
+{
+    const struct dep_wait *wait = argument;
+    return wait_over(argument) || session_slot(wait->session, wait->dep.slot);
+}
+
+static int sleep_for(struct dep_wait *wait)
+{
+    bool exists = session_slot(wait->session, wait->dep.slot);
+    return wait_queue_sleep_until_deadline(queue_for(wait->session, wait->dep.slot),
+                                           exists ? wait_over : thread_appeared, wait,
+                                           "an event of another replayed thread",
+                                           timer_now_ns() + STUCK_NS);
+}
+
+static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
+{
+    struct dep_wait wait = {.session = rec->session, .dep = *dep};
+    if (spin_for(&wait))
+        return !replay_diverged(rec->session);
+    if (note_wait(rec, dep->slot, dep->event))
+        replay_diverge(rec, "stuck", "waits for event %llu of thread %u, and no thread can go on",
+                       (unsigned long long)dep->event, dep->slot);
+    while (!wait_over(&wait)) {
+        int error = sleep_for(&wait);
+        if (error == ERR_ETIMEDOUT)
+            replay_diverge(rec, "stuck", "waited too long for event %llu of thread %u",
+                           (unsigned long long)dep->event, dep->slot);
+        if (error == ERR_EINTR && process_exiting(rec->session->process))
+            break;
+    }
+    note_wait(rec, 0, 0);
+    return !replay_diverged(rec->session);
+}
+
+bool replay_wait_deps(struct rec_thread *rec)
+{
+    for (unsigned i = 0; i < rec->next.dep_count; i++)
+        if (!wait_for(rec, &rec->next.deps[i]))
+            return false;
+    return !replay_diverged(rec->session);
+}
+
+/* --- asynchronous events --- */
+
+static void apply_demote(struct rec_thread *rec)
+{
+    struct session *session = rec->session;
+    struct user_page *page = space_page(session->process->space, rec->next.page);
+    uint64_t entry = paging_lookup(rec->root, rec->next.page);
+    if (!page || !entry) {
+        replay_diverge(rec, "unheld-page", "page 0x%llx is taken away, but is not held",
+                       (unsigned long long)rec->next.page);
+        return;
+    }
+    uint32_t prot = entry & PT_NX ? 0 : ABI_PROT_EXEC;
+    view_set(rec, page, rec->next.rights, prot);
+    cpu_invlpg(rec->next.page);
+    __atomic_add_fetch(&session->exact, 1, __ATOMIC_RELAXED);
+    replay_event_done(rec);
+}
+
+void replay_apply_due(struct rec_thread *rec)
+{
+    while (rec->has_next && rec->next.kind == LOG_DEMOTE && !replay_diverged(rec->session) &&
+           point_relation(&rec->point, &rec->next.point) == POINT_AT)
+        apply_demote(rec);
+}
+
+/* --- synchronous events --- */
+
+bool replay_expect(struct rec_thread *rec, enum log_kind kind)
+{
+    if (replay_diverged(rec->session))
+        return false;
+    replay_apply_due(rec);
+    if (replay_diverged(rec->session))
+        return false;
+    if (!rec->has_next)
+        replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event", "%s where %s",
+                       log_kind_name(kind),
+                       rec->cursor.error ? rec->cursor.error : "the stream has ended");
+    else if (rec->next.kind != kind)
+        replay_diverge(rec, "wrong-event", "%s instead of %s", log_kind_name(kind),
+                       log_kind_name(rec->next.kind));
+    else if (!log_point_equal(&rec->point, &rec->next.point))
+        replay_diverge(rec, "wrong-point", "%s comes at another point", log_kind_name(kind));
+    else
+        return true;
+    return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Replaying: shared by replay_*.c. design: docs/replay.md, "Replay".
+ *
+ * Every thread does only what its own stream says, to its own view, and waits for others by the number
+ * of events that they have done. Whatever is not the next event is a divergence.
+ */
+#ifndef REPLAY_REPLAY_SESSION_H
+#define REPLAY_REPLAY_SESSION_H
+
+#include "kernel/recorder.h"
+#include "replay/session.h"
+
+/* --- replay_events.c: the stream of the current thread --- */
+
+/* Reads the first event; a bad stream is a divergence when it is reached. */
+void replay_open(struct rec_thread *rec);
+
+/* The next event is done: others may rely on it. */
+void replay_event_done(struct rec_thread *rec);
+
+/* Demotions that are due at the thread's point, in stream order. */
+void replay_apply_due(struct rec_thread *rec);
+
+/* Applies what is due; then the next event must be of this kind and at the thread's point. False:
+ * diverged. */
+bool replay_expect(struct rec_thread *rec, enum log_kind kind);
+
+/* Waits until everything that the next event depends on is done. False: diverged. */
+bool replay_wait_deps(struct rec_thread *rec);
+
+/* A thread has ended: the others may all wait for something that will not come now. */
+void replay_check_stuck(struct rec_thread *rec);
+
+/* --- replay_divergence.c --- */
+
+/* The replay has left the recording: noted and reported once, all threads end on their way to ring 3.
+ * frame may be NULL. kind is a word for the @diverged line; details go into the report. */
+void replay_diverge(struct rec_thread *rec, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static inline bool replay_diverged(const struct session *session)
+{
+    return __atomic_load_n(&session->diverged.happened, __ATOMIC_ACQUIRE);
+}
+
+/* --- replay.c --- */
+
+void replay_enter(struct rec_thread *rec, struct trap_frame *frame);
+bool replay_leave(struct rec_thread *rec, struct trap_frame *frame);
+bool replay_page_fault(struct rec_thread *rec, struct trap_frame *frame, uint64_t address);
+void replay_syscall_begin(struct rec_thread *rec, struct trap_frame *frame);
+void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame);
+int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
+                        struct user_page **page);
+void replay_order_wait(struct rec_thread *rec, struct object *object);
+void replay_order_done(struct rec_thread *rec);
+void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end);
+uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value);
+int replay_thread_created(struct rec_thread *parent, struct thread *child);
+void replay_exit(struct rec_thread *rec, uint64_t status);
+void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64_t address);
+void replay_stopped(struct rec_thread *rec);
+int64_t replay_owner(struct rec_thread *rec);
+_Noreturn void replay_stop_rec(struct rec_thread *rec);
+
+/* Replays a recording once and prints its @replay line (n of a series). 0, ERR_DIVERGED, or why it
+ * could not start. */
+int replay_run(struct recording *recording, uint32_t n);
+
+#endif

@@ -1,4 +1,0 @@
-#include "replay/replay.h"
-void replay_init(void)
-{
-}
