@@ -29,7 +29,8 @@ CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g \
     -fno-pic -fno-pie -fno-stack-protector -fno-omit-frame-pointer -fno-strict-aliasing \
     -fno-asynchronous-unwind-tables -fcf-protection=none \
     -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1)
-NASMFLAGS := -f elf64 -g -F dwarf -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
+NASMDEBUG := -g -F dwarf
+NASMFLAGS := -f elf64 -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
 LDFLAGS := -m elf_x86_64 -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none \
     --fatal-warnings -T linker.ld
 HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
@@ -51,9 +52,9 @@ KERNEL_OBJS := $(addprefix kernel/, \
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
-    checkpoint.o crew.o end_state.o event_text.o hooks.o log_codec.o point.o record.o \
+    checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o log_codec.o point.o record.o \
     record_fault.o record_log.o record_session.o recording.o replay.o replay_commands.o \
-    replay_divergence.o replay_events.o replay_run.o session.o stream.o tick_step.o)
+    replay_divergence.o replay_events.o replay_run.o session.o stream.o tick_step.o tour.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) $(REPLAY_OBJS))
 
 KERNEL := $(O)/kernel.elf
@@ -110,7 +111,7 @@ lint:
 
 format:
 	@tools/install-packages.sh format
-	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+	@git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 clang-format -i
 
 clean:
 	rm -rf build
@@ -124,18 +125,22 @@ image: kernel programs
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS)' '$(LD) $(LDFLAGS)' '$(OBJS)' >$@.new
+	@printf '%s\n' '$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS) $(NASMDEBUG)' \
+	    '$(LD) $(LDFLAGS)' '$(OBJS)' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(O)/obj/%.o: %.c $(O)/flags | $(GENERATED)
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
-	$(Q)$(CC) $(CFLAGS) $(CFLAGS_$(notdir $*)) -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -MD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(O)/obj/%.o: %.asm $(O)/flags | $(GENERATED)
 	@mkdir -p $(@D)
 	@echo '  NASM  $<'
-	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MT $@ -MP -o $@ $<
+	$(Q)$(NASM) $(NASMFLAGS) $(NASMDEBUG) -MD $(@:.o=.d) -MT $@ -MP -o $@ $<
+
+# NASM's line table for two code sections in one file is one that gdb complains about.
+$(O)/obj/boot/entry.o: private NASMDEBUG :=
 
 # The symbol table is part of the image that it describes: the first link gives the names, the
 # second the addresses (the table has its final size there), the third the kernel. --same proves

@@ -97,13 +97,17 @@ static int command_threads(int count, char **words)
 
 static int command_cpus(int count, char **words)
 {
-    (void)count;
-    (void)words;
+    unsigned long long usable = sched_usable_cpus();
+    if (count > 2 ||
+        (count == 2 && (!string_to_u64(words[1], &usable) || usable < 1 || usable > cpu_count)))
+        return ERR_USAGE;
+    sched_use_cpus((uint32_t)usable);
     for (uint32_t i = 0; i < cpu_count; i++)
         printk("  CPU %-3u APIC ID %-5u ACPI ID %-5u %-8s kicks %llu\n", i, cpus[i]->apic_id,
                cpus[i]->acpi_id, sched_cpu_idle(i) ? "idle" : "busy",
                (unsigned long long)cpus[i]->kick_count);
-    printk("%s, %s\n@cpus n=%u\n", cpu_features.vendor, cpu_features.brand, cpu_count);
+    printk("%s, %s\n@cpus n=%u usable=%u\n", cpu_features.vendor, cpu_features.brand, cpu_count,
+           sched_usable_cpus());
     return 0;
 }
 
@@ -130,7 +134,10 @@ static struct command table[] = {
      .help = "run a program natively, not recorded",
      .function = command_run},
     {.name = "threads", .arguments = "", .help = "list all threads", .function = command_threads},
-    {.name = "cpus", .arguments = "", .help = "list the CPUs", .function = command_cpus},
+    {.name = "cpus",
+     .arguments = "[N]",
+     .help = "list the CPUs; let threads run on the first N only",
+     .function = command_cpus},
     {.name = "mem", .arguments = "", .help = "memory in use", .function = command_mem},
 };
 

@@ -14,7 +14,6 @@
 #include "kernel/printf.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
-#include "kernel/tour.h"
 #include "mm/frames.h"
 #include "replay/replay.h"
 

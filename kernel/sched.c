@@ -24,9 +24,16 @@ struct run_queue {
     bool is_idle;            /* written by its CPU, read by all as a hint */
     bool must_yield;         /* any CPU sets, its own clears */
     struct thread *previous; /* owner CPU: whom the last switch left behind */
+    bool evict;              /* owner CPU: who wants another CPU, this one being out of use */
 };
 
 static struct run_queue queues[MAX_CPUS];
+static uint32_t usable_cpus = MAX_CPUS; /* atomic; threads run on CPUs below this index only */
+
+static bool cpu_usable(uint32_t cpu)
+{
+    return cpu < __atomic_load_n(&usable_cpus, __ATOMIC_RELAXED);
+}
 
 static struct run_queue *own_queue(void)
 {
@@ -64,6 +71,8 @@ static struct thread *dequeue(struct run_queue *queue)
 /* Takes one thread from the longest queue of another CPU. No lock held. */
 static struct thread *steal(void)
 {
+    if (!cpu_usable(this_cpu()->index))
+        return NULL;
     uint32_t best = this_cpu()->index, longest = 0;
     for (uint32_t i = 0; i < cpu_count; i++)
         if (i != this_cpu()->index && queues[i].length > longest) {
@@ -87,14 +96,20 @@ static void arm_timer(bool idle)
     timer_arm_at_ns(idle || next < tick ? next : tick);
 }
 
+static void queue_on(uint32_t cpu, struct thread *thread);
+
 /* After a switch, on the stack of the thread that goes on. */
 static void finish_switch(void)
 {
     struct run_queue *queue = own_queue();
     struct thread *previous = queue->previous;
+    bool evict = queue->evict;
     queue->previous = NULL;
+    queue->evict = false;
     bool dead = previous && previous->state == THREAD_DEAD;
     spin_unlock(&queue->lock);
+    if (evict)
+        queue_on(0, previous);
     if (dead)
         thread_destroy(previous);
 }
@@ -134,10 +149,21 @@ static bool wants_cpu(const struct thread *thread)
     return thread->state == THREAD_RUNNABLE && !thread->idle;
 }
 
+/* A CPU out of use still runs what is in its queue, once: each of them then leaves it. */
+static struct thread *dequeue_or_idle(struct run_queue *queue)
+{
+    struct thread *next = dequeue(queue);
+    return next ? next : queue->idle;
+}
+
 /* Queue locked, before and after; stealing unlocks it in between, and there a thread that was about
  * to block can have been woken. */
 static struct thread *choose_next(struct run_queue *queue, struct thread *self)
 {
+    if (!cpu_usable(this_cpu()->index)) {
+        queue->evict = wants_cpu(self);
+        return queue->evict ? queue->idle : dequeue_or_idle(queue);
+    }
     struct thread *next = dequeue(queue);
     if (!next && !wants_cpu(self)) {
         spin_unlock(&queue->lock);
@@ -189,12 +215,25 @@ static void queue_on(uint32_t cpu, struct thread *thread)
 /* An idle CPU, the thread's own before others, else the thread's own. */
 static uint32_t choose_cpu(const struct thread *thread)
 {
-    if (queues[thread->cpu].is_idle && queues[thread->cpu].length == 0)
+    if (cpu_usable(thread->cpu) && queues[thread->cpu].is_idle && queues[thread->cpu].length == 0)
         return thread->cpu;
-    for (uint32_t i = 0; i < cpu_count; i++)
+    for (uint32_t i = 0; i < cpu_count && cpu_usable(i); i++)
         if (queues[i].is_idle && queues[i].length == 0)
             return i;
-    return thread->cpu;
+    return cpu_usable(thread->cpu) ? thread->cpu : 0;
+}
+
+void sched_use_cpus(uint32_t count)
+{
+    __atomic_store_n(&usable_cpus, count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < cpu_count; i++)
+        apic_send_ipi(i, VECTOR_IPI_RESCHEDULE);
+}
+
+uint32_t sched_usable_cpus(void)
+{
+    uint32_t usable = __atomic_load_n(&usable_cpus, __ATOMIC_RELAXED);
+    return usable < cpu_count ? usable : cpu_count;
 }
 
 void thread_start(struct thread *thread)

@@ -102,6 +102,10 @@ void sched_look_again(void); /* upcall_ipi_reschedule */
 bool sched_cpu_idle(uint32_t cpu);
 bool sched_others_runnable(void); /* on this CPU's queue */
 
+/* Threads run on the first `count` CPUs only, from their next time slice on. */
+void sched_use_cpus(uint32_t count);
+uint32_t sched_usable_cpus(void);
+
 /* Calls function for every thread there is; the list's lock is held (LOCK_THREADS). */
 void thread_for_each(void (*function)(struct thread *, void *), void *argument);
 

@@ -49,7 +49,7 @@ static struct recording *describe(struct process *process)
     join_arguments(recording->command, sizeof(recording->command), process);
     recording->source = tick_source_step.name;
     recording->unit = configured_unit();
-    recording->cpus = cpu_count;
+    recording->cpus = sched_usable_cpus();
     recording->limit = cmdline_number("log_limit_mib", DEFAULT_LIMIT_MIB) << 20;
     recording->started_ns = timer_now_ns();
     return recording;

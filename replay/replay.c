@@ -30,6 +30,11 @@ static bool page_of_promotion(struct rec_thread *rec, struct user_page **out)
     struct user_page *page = address < USER_END ? space_page(process->space, address) : NULL;
     uint32_t prot = address < USER_END ? space_rights(process->space, address) : 0;
     bool write = rec->next.rights == LOG_RIGHTS_WRITE;
+    if (address < USER_END && view_rights(rec, address) >= rec->next.rights) {
+        replay_diverge(rec, "extra-event", "page 0x%llx is held already",
+                       (unsigned long long)address);
+        return false;
+    }
     if (!page || !space_prot_allows(prot, write, false)) {
         replay_diverge(rec, "unmapped-page", "page 0x%llx is not mapped so",
                        (unsigned long long)address);

@@ -210,4 +210,6 @@ void replay_commands_register(void)
 {
     for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         command_register(&table[i]);
+    edit_register_command();
+    tour_register_command();
 }

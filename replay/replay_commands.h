@@ -8,6 +8,9 @@
 
 extern const struct recorder replay_recorder; /* hooks.c */
 
+void edit_register_command(void); /* edit_command.c */
+void tour_register_command(void); /* tour.c */
+
 void replay_commands_register(void);
 
 /* Records a program from its first instruction to its end. 0 with *recording; or an error. */

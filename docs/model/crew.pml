@@ -41,6 +41,9 @@
 #define EXPIRY_NEVER 0   /* a hold ends only when its holder has retired an instruction */
 #define EXPIRY_BLOCKED 1 /* it also runs out while its holder waits in a fault of its own */
 #define EXPIRY_ANY 2     /* it may run out at any time, before it was of any use included */
+#ifdef NO_EXPIRY
+#define EXPIRY EXPIRY_NEVER
+#endif
 #ifndef EXPIRY
 #define EXPIRY EXPIRY_ANY
 #endif
@@ -57,6 +60,7 @@
  *   THREAD_HOLD      the hold belongs to the thread, not to (thread, page)
  *   HOLD_UNDER_LOCK  the requester waits for a hold while it holds the page lock
  *   HOLD_PER_VICTIM  the holds are looked at victim by victim, after others have been edited
+ *   NO_EXPIRY        the hold ends by progress only, not after a short time
  *   NO_TOKEN         no progress token
  *   TOKEN_UNDER_LOCK the others wait for the token while they hold a page lock
  *   NO_KICK          a victim in user mode is edited as well

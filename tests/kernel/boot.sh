@@ -64,8 +64,23 @@ for machine in q35 pc; do
     boots_from_iso $machine-grub-multiboot1 1 MACHINE=$machine
 done
 
+# What the other compiler makes, and both with their checks on (built by tests/build.sh).
+for build in clang debug clang-debug; do
+    boots $build 2 256M KERNEL=build/$build/kernel32.elf
+done
+
 # The other ends of a run.
 kernel_run boot-failing RUN="no-such-command; poweroff"
 tap_check "a command that fails ends the run as failed" test "$(kernel_end)" = failed
 tap_check "and run-qemu.sh says so by its status" test $KERNEL_STATUS -eq 1
+kernel_run boot-panic RUN="panic gp; poweroff"
+tap_check "a panic is not the end of a run" test "$(kernel_end)" = crashed
+log_check "a panic's last line names vector and place" '^@panic .*vector=#GP .*where=crash_gp'
+tap_check "and run-qemu.sh says so by its status" test $KERNEL_STATUS -eq 2
+kernel_run boot-reset RUN="reboot"
+tap_check "a reset is not the end of a run either" test $KERNEL_STATUS -eq 3
+printf '#!/bin/sh\nexec sleep 60\n' >build/tests/qemu-that-hangs
+chmod +x build/tests/qemu-that-hangs
+kernel_run boot-late TIMEOUT=1 QEMU=build/tests/qemu-that-hangs
+tap_check "a run that takes too long is stopped" test $KERNEL_STATUS -eq 124
 tap_done
