@@ -44,17 +44,18 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
     ioapic.o keyboard.o paging.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
 KERNEL_OBJS := $(addprefix kernel/, \
-    cmdline.o command.o commands.o console.o elf.o emulate.o err.o format.o futex.o hash.o \
-    ipi_call.o keys.o lineedit.o main.o object.o panic.o printk.o process.o programs.o \
-    recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o \
-    syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o ustar.o wait.o \
-    waitqueue.o)
+    cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o object.o panic.o printk.o process.o \
+    programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
+    symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
+    ustar.o wait.o waitqueue.o)
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
-    checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o log_codec.o point.o record.o \
-    record_fault.o record_log.o record_session.o recording.o replay.o replay_commands.o \
-    replay_divergence.o replay_events.o replay_run.o session.o stream.o tick_step.o tour.o)
+    checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o log_codec.o point.o \
+    record.o record_fault.o record_log.o record_session.o recording.o replay.o \
+    replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
+    tick_step.o tour.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) $(REPLAY_OBJS))
 
 KERNEL := $(O)/kernel.elf

@@ -121,14 +121,18 @@ static int command_mem(int count, char **words)
            "  heap    %llu KiB in use\n@mem total=%llu free=%llu heap=%llu\n",
            (unsigned long long)stats.free, (unsigned long long)stats.total,
            (unsigned long long)stats.free >> 8, (unsigned long long)stats.total >> 8,
-           (unsigned long long)stats.largest_free * 4, (unsigned long long)heap_bytes_in_use() >> 10,
+           (unsigned long long)stats.largest_free * 4,
+           (unsigned long long)heap_bytes_in_use() >> 10,
            (unsigned long long)stats.total * PAGE_SIZE, (unsigned long long)stats.free * PAGE_SIZE,
            (unsigned long long)heap_bytes_in_use());
     return 0;
 }
 
 static struct command table[] = {
-    {.name = "programs", .arguments = "", .help = "list the programs", .function = command_programs},
+    {.name = "programs",
+     .arguments = "",
+     .help = "list the programs",
+     .function = command_programs},
     {.name = "run",
      .arguments = "PROG [ARGS]",
      .help = "run a program natively, not recorded",

@@ -18,6 +18,7 @@
 #define PROCESS_MAX_THREADS 256 /* alive at once */
 #define PROCESS_MAX_ARGS 16
 #define PROCESS_RANDOM_BYTES 16
+#define PROCESS_REASON_MAX 192
 
 struct session;
 
@@ -29,10 +30,10 @@ struct futex_bucket {
 
 /* How a process ended. */
 struct process_end {
-    bool noted;           /* the rest is set */
-    bool killed;          /* by an exception; else by exit */
-    uint32_t exit_status; /* of exit_group, or of the last exit */
-    char reason[96];      /* "" or what killed it */
+    bool noted;                      /* the rest is set */
+    bool killed;                     /* by an exception; else by exit */
+    uint32_t exit_status;            /* of exit_group, or of the last exit */
+    char reason[PROCESS_REASON_MAX]; /* "" or what killed it */
 };
 
 struct process {
@@ -75,8 +76,8 @@ struct process *process_create(int count, char **words, int *error);
 /* An empty process for a replay: no mappings, no threads. */
 struct process *process_create_empty(const char *name, uint32_t pid, int *error);
 
-/* The first or a further thread, not yet started; its user frame is all zero but for CS, SS and RFLAGS.
- * NULL: memory or PROCESS_MAX_THREADS. */
+/* The first or a further thread, not yet started; its user frame is all zero but for CS, SS and
+ * RFLAGS. NULL: memory or PROCESS_MAX_THREADS. */
 struct thread *process_add_thread(struct process *process);
 void process_drop_thread(struct process *process, struct thread *thread); /* never started */
 

@@ -5,6 +5,7 @@
 #include "arch/x86/insn.h"
 #include "arch/x86/layout.h"
 #include "kernel/elf.h"
+#include "kernel/elf_symbols.h"
 #include "kernel/err.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
@@ -44,6 +45,18 @@ int programs_find(const char *name, struct ustar_file *file)
     if (!archive)
         return ERR_NOT_FOUND;
     return ustar_find(archive, archive_size, name, file, &reason);
+}
+
+const char *programs_symbol(char *out, size_t size, const char *program, uint64_t address)
+{
+    struct elf_symbol symbol;
+    struct ustar_file *file = kmalloc(sizeof(*file));
+    out[0] = 0;
+    if (file && programs_find(program, file) == 0 &&
+        elf_symbol_find(file->data, file->size, address, &symbol))
+        format_text(out, size, "%s+0x%llx", symbol.name, (unsigned long long)symbol.offset);
+    kfree(file);
+    return out;
 }
 
 int programs_for_each(program_function *function, void *argument)
@@ -188,8 +201,8 @@ static void make_random(struct process *process)
 
 static int build_stack(struct process *process, const struct elf_image *image, uint64_t *pointer)
 {
-    int error = add_mapping(process, STACK_TOP - STACK_SIZE, STACK_TOP,
-                            ABI_PROT_READ | ABI_PROT_WRITE);
+    int error =
+        add_mapping(process, STACK_TOP - STACK_SIZE, STACK_TOP, ABI_PROT_READ | ABI_PROT_WRITE);
     if (error)
         return error;
     struct stack_builder stack = {.process = process, .pointer = STACK_TOP};

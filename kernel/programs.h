@@ -16,6 +16,10 @@ void programs_init(uint64_t physical_start, uint64_t physical_end);
 
 int programs_find(const char *name, struct ustar_file *file); /* ERR_NOT_FOUND, ERR_BAD_ARCHIVE */
 
+/* "racey_work+0x1b" for an address of a program in the archive, "" when it has no symbol. Returns
+ * out. */
+const char *programs_symbol(char *out, size_t size, const char *program, uint64_t address);
+
 typedef void program_function(const struct ustar_file *file, void *argument);
 int programs_for_each(program_function *function, void *argument);
 

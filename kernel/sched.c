@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The scheduler: a run queue per CPU, first come first served, with a time slice.
  *
- * A woken thread goes to an idle CPU when there is one, else to the CPU where it ran last; a CPU that
- * runs dry steals from the others. Idle CPUs halt without a tick.
+ * A woken thread goes to an idle CPU when there is one, else to the CPU where it ran last; a CPU
+ * that runs dry steals from the others. Idle CPUs halt without a tick.
  *
  * Locks: one run queue lock at a time, interrupts off. schedule() keeps it across the switch and
  * the thread that continues releases it.
@@ -14,7 +14,7 @@
 #include "kernel/sleep.h"
 #include "kernel/thread_life.h"
 
-#define TICK_NS 5000000ull
+#define TICK_NS 1000000ull
 
 struct run_queue {
     struct spinlock lock;

@@ -59,8 +59,8 @@ static int64_t sleep_for(uint64_t nanoseconds)
     if (!self->restart_deadline)
         self->restart_deadline = timer_now_ns() + nanoseconds;
     struct wait_queue nobody = WAIT_QUEUE_INIT(nobody, "nanosleep");
-    int status = wait_queue_sleep_until_deadline(&nobody, never, NULL, "a time",
-                                                 self->restart_deadline);
+    int status =
+        wait_queue_sleep_until_deadline(&nobody, never, NULL, "a time", self->restart_deadline);
     return status == ERR_ETIMEDOUT ? 0 : status;
 }
 

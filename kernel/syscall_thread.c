@@ -168,8 +168,7 @@ int64_t sys_arch_prctl(const struct syscall_arguments *arguments)
         return 0;
     case ABI_ARCH_GET_FS:
         context_save_segments(&self->segments);
-        return user_write(arguments->a[1], &self->segments.fs_base,
-                          sizeof(self->segments.fs_base));
+        return user_write(arguments->a[1], &self->segments.fs_base, sizeof(self->segments.fs_base));
     default:
         return ERR_EINVAL;
     }

@@ -5,8 +5,8 @@
  * top of that stack whenever it is in the kernel. The kernel is not preempted: a thread gives the
  * CPU up by blocking, by thread_yield(), or on its way back to ring 3.
  *
- * Each CPU has a run queue (LOCK_RUNQUEUE). Whoever changes a thread's `state` holds the lock of the
- * run queue of thread->cpu; that lock is held across context_switch(), so a thread that another
+ * Each CPU has a run queue (LOCK_RUNQUEUE). Whoever changes a thread's `state` holds the lock of
+ * the run queue of thread->cpu; that lock is held across context_switch(), so a thread that another
  * CPU sees as not running is wholly saved.
  */
 #ifndef KERNEL_THREAD_H
@@ -35,13 +35,13 @@ enum thread_state {
 #define WAIT_UNINTERRUPTIBLE (UINT64_MAX) /* no deadline, thread_interrupt() is ignored */
 
 struct thread {
-    struct context context; /* while not running */
-    uint8_t *stack;         /* fixed; KERNEL_STACK_SIZE bytes */
-    void *fpu;              /* fixed; user threads: saved while not running */
+    struct context context;        /* while not running */
+    uint8_t *stack;                /* fixed; KERNEL_STACK_SIZE bytes */
+    void *fpu;                     /* fixed; user threads: saved while not running */
     struct user_segments segments; /* owner; current while it does not run */
-    uint64_t root;          /* page tables; changed by the owner, or while it does not run */
-    uint32_t id;            /* fixed; unique for this boot */
-    char name[32];          /* fixed */
+    uint64_t root;                 /* page tables; changed by the owner, or while it does not run */
+    uint32_t id;                   /* fixed; unique for this boot */
+    char name[32];                 /* fixed */
 
     enum thread_state state; /* run queue lock */
     uint32_t cpu;            /* run queue lock: where it runs, ran last or is queued */
@@ -54,14 +54,14 @@ struct thread {
     uint64_t sleep_until;    /* timer lock; WAIT_FOREVER and above: not in the list */
     const char *waits_for;   /* owner writes, anyone reads: for `threads` and reports */
 
-    struct process *process;     /* fixed; NULL for kernel threads */
-    uint32_t index;              /* fixed; in the process, from 0; never used again in it */
-    struct list process_link;    /* process lock */
-    uint64_t clear_child_tid;    /* owner; user address or 0 */
-    uint64_t restart_deadline;   /* owner; of a nanosleep that is started again, else 0 */
-    struct rec_thread *rec;      /* replay/: NULL when neither recorded nor replayed */
-    bool no_yield;               /* owner; keeps its CPU on the way to ring 3 (progress token) */
-    void (*entry)(void *);       /* kernel threads */
+    struct process *process;   /* fixed; NULL for kernel threads */
+    uint32_t index;            /* fixed; in the process, from 0; never used again in it */
+    struct list process_link;  /* process lock */
+    uint64_t clear_child_tid;  /* owner; user address or 0 */
+    uint64_t restart_deadline; /* owner; of a nanosleep that is started again, else 0 */
+    struct rec_thread *rec;    /* replay/: NULL when neither recorded nor replayed */
+    bool no_yield;             /* owner; keeps its CPU on the way to ring 3 (progress token) */
+    void (*entry)(void *);     /* kernel threads */
     void *argument;
 };
 

@@ -13,6 +13,7 @@
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
+#include "kernel/programs.h"
 #include "kernel/recorder.h"
 #include "mm/frames.h"
 
@@ -46,9 +47,11 @@ void upcall_user_leave(struct trap_frame *frame)
 
 static void describe(char *out, size_t size, const struct trap_frame *frame, uint64_t address)
 {
-    char fault[96];
+    char fault[96], symbol[80];
     report_describe_fault(fault, sizeof(fault), frame, address);
-    format_text(out, size, "%s at 0x%llx", fault, (unsigned long long)frame->rip);
+    programs_symbol(symbol, sizeof(symbol), current_thread()->process->name, frame->rip);
+    format_text(out, size, "%s at 0x%llx%s%s", fault, (unsigned long long)frame->rip,
+                symbol[0] ? " in " : "", symbol);
 }
 
 /* Ends the process of the current thread because of an exception in ring 3. */
@@ -56,7 +59,7 @@ static _Noreturn void kill_program(struct trap_frame *frame, uint64_t address)
 {
     struct thread *self = current_thread();
     struct process *process = self->process;
-    char reason[96];
+    char reason[PROCESS_REASON_MAX];
     irq_enable();
     describe(reason, sizeof(reason), frame, address);
     bool replay = self->rec && recorder_current()->is_replay(self);

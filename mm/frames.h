@@ -2,8 +2,8 @@
 /* Physical memory in 4 KiB frames: a buddy allocator over the boot loader's available regions.
  *
  * Frames are named by their physical address; 0 means none (frame 0 is never handed out). Memory is
- * reached through PHYS_TO_VIRT. Double frees, frees of what was never handed out, and (DEBUG builds:
- * frames are poisoned when freed) writes to free frames are panics that name the frame.
+ * reached through PHYS_TO_VIRT. Double frees, frees of what was never handed out, and (DEBUG
+ * builds: frames are poisoned when freed) writes to free frames are panics that name the frame.
  *
  * Locks: frames lock (LOCK_FRAMES), interrupts off. Any context but NMI.
  */

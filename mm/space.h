@@ -2,12 +2,12 @@
 /* The memory of one process: its mappings (vmas), its pages, and the page tables that its
  * threads share while they are not recorded.
  *
- * A user_page stands for one page of the process for as long as the process lives, mapped or not; its
- * frame comes and goes. Whoever wants to map it, change it or read it locks it first.
+ * A user_page stands for one page of the process for as long as the process lives, mapped or not;
+ * its frame comes and goes. Whoever wants to map it, change it or read it locks it first.
  *
- * Locks: space lock (LOCK_PAGES): vmas, page index, shared page tables. Page lock (LOCK_PAGE), taken
- * before it: frame and CREW state. Changes of the map (mmap, munmap, mprotect) are serialised by
- * the process's map object (kernel/object.h).
+ * Locks: space lock (LOCK_PAGES): vmas, page index, shared page tables. Page lock (LOCK_PAGE),
+ * taken before it: frame and CREW state. Changes of the map (mmap, munmap, mprotect) are serialised
+ * by the process's map object (kernel/object.h).
  */
 #ifndef MM_SPACE_H
 #define MM_SPACE_H

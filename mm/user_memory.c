@@ -9,8 +9,7 @@
 #include "kernel/recorder.h"
 #include "kernel/string.h"
 
-static int acquire_native(struct space *space, uint64_t address, bool write,
-                          struct user_page **out)
+static int acquire_native(struct space *space, uint64_t address, bool write, struct user_page **out)
 {
     if (!space_prot_allows(space_rights(space, address), write, false))
         return ERR_EFAULT;

@@ -126,8 +126,7 @@ static int restore_memory(const struct checkpoint *checkpoint, struct space *spa
     return 0;
 }
 
-static struct thread *restore_thread(const struct checkpoint_thread *saved,
-                                     struct process *process)
+static struct thread *restore_thread(const struct checkpoint_thread *saved, struct process *process)
 {
     process->next_index = saved->index;
     struct thread *thread = process_add_thread(process);

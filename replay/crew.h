@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The CREW rule: who holds a page, who must lose it, who may get it. Pure; also on the host.
  *
- * Concurrent read, exclusive write: either any number of readers, or one writer and nobody else. The
- * caller holds the page lock.
+ * Concurrent read, exclusive write: either any number of readers, or one writer and nobody else.
+ * The caller holds the page lock.
  */
 #ifndef REPLAY_CREW_H
 #define REPLAY_CREW_H

@@ -201,8 +201,8 @@ static int edit_copy(const struct recording *from, struct recording *to, struct 
     memset(&to->checkpoint, 0, sizeof(to->checkpoint));
     int error = copy_checkpoint(&from->checkpoint, &to->checkpoint);
     for (uint32_t slot = 0; !error && slot < from->slots; slot++)
-        error = copy_stream(&from->streams[slot], &to->streams[slot],
-                            slot == edit->slot ? edit : NULL);
+        error =
+            copy_stream(&from->streams[slot], &to->streams[slot], slot == edit->slot ? edit : NULL);
     if (!error && edit->kind == EDIT_CHANGED_PROGRAM)
         change_program(to, edit);
     return error;

@@ -78,8 +78,7 @@ static void hook_enter(struct thread *thread, struct trap_frame *frame)
 
 static bool hook_leave(struct thread *thread, struct trap_frame *frame)
 {
-    return replaying(thread) ? replay_leave(thread->rec, frame)
-                             : record_leave(thread->rec, frame);
+    return replaying(thread) ? replay_leave(thread->rec, frame) : record_leave(thread->rec, frame);
 }
 
 static bool hook_page_fault(struct thread *thread, struct trap_frame *frame, uint64_t address)

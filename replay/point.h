@@ -15,7 +15,7 @@ struct log_point point_make(uint64_t ticks, const struct trap_frame *frame);
 enum point_order {
     POINT_BEFORE, /* the event is still to come, or cannot be told yet */
     POINT_AT,
-    POINT_PAST,   /* more ticks than the event has: it was missed */
+    POINT_PAST, /* more ticks than the event has: it was missed */
 };
 
 /* Where a thread that is at `here` stands in relation to an event. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording a process: the session's begin and end, and what its threads log on the way.
  *
- * A thread's view lock guards its mode (in_user), its point and its stream; see record_fault.c for who
- * else takes it.
+ * A thread's view lock guards its mode (in_user), its point and its stream; see record_fault.c for
+ * who else takes it.
  */
 #include "replay/record.h"
 
@@ -55,8 +55,7 @@ bool record_leave(struct rec_thread *rec, struct trap_frame *frame)
         cpu_write_cr3(rec->root);
         rec->flush = false;
     }
-    bool emulated =
-        ready && rec->session->source->leave(rec, frame, NULL) == TICK_EMULATED;
+    bool emulated = ready && rec->session->source->leave(rec, frame, NULL) == TICK_EMULATED;
     if (emulated)
         rec->point = point_make(rec->ticks.ticks, frame);
     bool go = ready && !emulated;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording, CREW: "kick and edit".
  *
- * A requester takes the page lock, brings each victim out of user mode (a kick, if it is there), edits
- * the victim's view itself and appends the demotion to the victim's stream. A thread in the kernel is
- * never waited for, so there is no cycle: page lock → one view lock at a time, view locks are leaves.
+ * A requester takes the page lock, brings each victim out of user mode (a kick, if it is there),
+ * edits the victim's view itself and appends the demotion to the victim's stream. A thread in the
+ * kernel is never waited for, so there is no cycle: page lock → one view lock at a time, view locks
+ * are leaves.
  *
- * Progress: a page that was just promoted is held for a short while (hold), and a thread that faults
- * again and again at one point takes the session's token, while which nobody else is granted pages.
- * A requester that waits for a hold or for the token has no page lock.
+ * Progress: a page that was just promoted is held for a short while (hold), and a thread that
+ * faults again and again at one point takes the session's token, while which nobody else is granted
+ * pages. A requester that waits for a hold or for the token has no page lock.
  */
 #include "arch/x86/apic.h"
 #include "arch/x86/layout.h"
@@ -131,8 +132,7 @@ static bool any_hold_active(struct rec_thread *rec, const struct user_page *page
 {
     if (token_owner(rec->session) == rec)
         return false;
-    for (uint64_t victims = crew_victims(page, rec->slot, write); victims;
-         victims &= victims - 1) {
+    for (uint64_t victims = crew_victims(page, rec->slot, write); victims; victims &= victims - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(victims);
         if (hold_active(session_slot(rec->session, slot), page->address))
             return true;
@@ -191,12 +191,11 @@ static struct stamp demote(struct rec_thread *x, struct user_page *page, enum lo
 static void demote_victims(struct rec_thread *rec, struct user_page *page, bool write,
                            uint32_t prot, struct dep_set *deps)
 {
-    for (uint64_t victims = crew_victims(page, rec->slot, write); victims;
-         victims &= victims - 1) {
+    for (uint64_t victims = crew_victims(page, rec->slot, write); victims; victims &= victims - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(victims);
         record_jitter();
-        dep_add(deps, demote(session_slot(rec->session, slot), page, crew_victim_keeps(write),
-                             prot));
+        dep_add(deps,
+                demote(session_slot(rec->session, slot), page, crew_victim_keeps(write), prot));
     }
 }
 
@@ -334,8 +333,7 @@ int record_page_acquire(struct thread *thread, uint64_t address, bool write,
                         struct user_page **page)
 {
     struct rec_thread *rec = thread->rec;
-    struct request request = {
-        .rec = rec, .address = address, .write = write, .in_kernel = true};
+    struct request request = {.rec = rec, .address = address, .write = write, .in_kernel = true};
     struct log_event event = {.rights = write ? LOG_RIGHTS_WRITE : LOG_RIGHTS_READ};
     bool promoted = false;
     int error = acquire(&request, page, &promoted);

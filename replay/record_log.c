@@ -26,8 +26,8 @@ uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
         record_abort(session, "out of memory");
         return ++stream->events;
     }
-    uint64_t bytes = __atomic_add_fetch(&session->recording->bytes, stream->bytes - before,
-                                        __ATOMIC_RELAXED);
+    uint64_t bytes =
+        __atomic_add_fetch(&session->recording->bytes, stream->bytes - before, __ATOMIC_RELAXED);
     if (bytes > session->recording->limit)
         record_abort(session, "the recording reached its size limit");
     return stream->events;

@@ -35,8 +35,8 @@ static void join_arguments(char *out, size_t size, const struct process *process
 {
     size_t used = 0;
     for (int i = 0; i < process->argc && used < size; i++)
-        used += (size_t)format_text(out + used, size - used, "%s%s", i ? " " : "",
-                                    process->argv[i]);
+        used +=
+            (size_t)format_text(out + used, size - used, "%s%s", i ? " " : "", process->argv[i]);
 }
 
 static struct recording *describe(struct process *process)
@@ -98,8 +98,8 @@ static int attach_threads(struct session *session)
     if (!error && collector->count > LOG_MAX_SLOTS)
         error = ERR_TOO_MANY_THREADS;
     for (uint32_t i = 0; !error && i < collector->count; i++) {
-        error = checkpoint_capture_thread(&session->recording->checkpoint, i,
-                                          collector->threads[i]);
+        error =
+            checkpoint_capture_thread(&session->recording->checkpoint, i, collector->threads[i]);
         if (!error && !session_add_thread(session, collector->threads[i]))
             error = ERR_NO_MEMORY;
     }

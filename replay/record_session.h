@@ -5,8 +5,9 @@
 
 #include "replay/session.h"
 
-/* The session's abort reason is set: all threads go on unrecorded, the recording is thrown away. The
- * caller is a thread of it on its way to ring 3; nothing of the session may be used afterwards. */
+/* The session's abort reason is set: all threads go on unrecorded, the recording is thrown away.
+ * The caller is a thread of it on its way to ring 3; nothing of the session may be used afterwards.
+ */
 void record_give_up(struct session *session);
 
 /* How many pages the view maps; *held: a hash of which, and how. */

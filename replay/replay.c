@@ -2,8 +2,8 @@
 /* Replay: what a replayed thread does at each entry into the kernel.
  *
  * The invariant: between events the thread's view has exactly the rights that the recorded one had,
- * so the same faults and traps come by themselves. Asynchronous events are applied when the thread is
- * at their point; once there, all events of that point are applied in stream order, waiting ones
+ * so the same faults and traps come by themselves. Asynchronous events are applied when the thread
+ * is at their point; once there, all events of that point are applied in stream order, waiting ones
  * included, before the instruction runs (docs/replay.md says why).
  */
 #include "arch/x86/layout.h"
@@ -41,8 +41,7 @@ static bool page_of_promotion(struct rec_thread *rec, struct user_page **out)
         return false;
     }
     spin_lock(&page->lock);
-    bool ready =
-        space_page_ensure_frame(page) && view_set(rec, page, rec->next.rights, prot);
+    bool ready = space_page_ensure_frame(page) && view_set(rec, page, rec->next.rights, prot);
     spin_unlock(&page->lock);
     if (!ready)
         replay_diverge(rec, "out-of-memory", "no memory for a page or a page table");
@@ -258,8 +257,7 @@ void replay_order_wait(struct rec_thread *rec, struct object *object)
     if (!replay_expect(rec, LOG_ORDER))
         return;
     if (rec->next.a != object->id)
-        replay_diverge(rec, "wrong-value", "the system call uses the %s",
-                       object_name(object->id));
+        replay_diverge(rec, "wrong-value", "the system call uses the %s", object_name(object->id));
     else
         replay_wait_deps(rec);
 }

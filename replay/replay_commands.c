@@ -7,6 +7,7 @@
 #include "kernel/err.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
+#include "kernel/programs.h"
 #include "kernel/string.h"
 #include "replay/event_text.h"
 #include "replay/record.h"
@@ -25,8 +26,8 @@ void record_print_line(const struct recording *recording)
            recording->program, recording->number, recording->source, recording->slots,
            recording->cpus, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
-           (unsigned long long)recording_bytes(recording),
-           hash_text(text, recording->end.hash), (unsigned long long)recording->elapsed_ns);
+           (unsigned long long)recording_bytes(recording), hash_text(text, recording->end.hash),
+           (unsigned long long)recording->elapsed_ns);
 }
 
 /* Starts the process recorded from its first instruction, waits for its end. */
@@ -90,8 +91,8 @@ static int command_replay(int count, char **words)
 {
     unsigned long long times = 1;
     const char *times_word = count == 2 ? words[1] : count == 3 ? words[2] : NULL;
-    if (count > 3 || (times_word && (!string_to_u64(times_word, &times) || times == 0 ||
-                                     times > MAX_REPLAYS)))
+    if (count > 3 ||
+        (times_word && (!string_to_u64(times_word, &times) || times == 0 || times > MAX_REPLAYS)))
         return ERR_USAGE;
     struct recording *recording = find_log(count == 3 ? words[1] : NULL);
     if (!recording)
@@ -108,9 +109,8 @@ static int command_replay(int count, char **words)
 static void print_log_line(struct recording *recording, void *argument)
 {
     (void)argument;
-    printk("  %3u  %-28s %2u threads %9llu ticks %8llu events %8llu bytes  %s\n",
-           recording->number, recording->command, recording->slots,
-           (unsigned long long)recording_ticks(recording),
+    printk("  %3u  %-28s %2u threads %9llu ticks %8llu events %8llu bytes  %s\n", recording->number,
+           recording->command, recording->slots, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
            (unsigned long long)recording_bytes(recording), recording->source);
 }
@@ -127,7 +127,7 @@ static int print_stream(const struct recording *recording, uint32_t slot)
 {
     struct stream_cursor cursor;
     struct log_event event;
-    char text[512];
+    char text[512], symbol[80];
     printk("thread %u: %llu ticks, %llu events, %llu bytes\n", slot,
            (unsigned long long)recording->end.threads[slot].ticks,
            (unsigned long long)recording->streams[slot].events,
@@ -135,7 +135,8 @@ static int print_stream(const struct recording *recording, uint32_t slot)
     stream_open(&cursor, &recording->streams[slot]);
     while (stream_next(&cursor, &event)) {
         event_format(text, sizeof(text), cursor.number, &event);
-        printk("  %s\n", text);
+        programs_symbol(symbol, sizeof(symbol), recording->program, event.point.rip);
+        printk("  %s%s%s\n", text, symbol[0] ? " in " : "", symbol);
     }
     if (cursor.error)
         printk("  %s\n", cursor.error);
@@ -150,8 +151,8 @@ static int command_log(int count, char **words)
     if (!recording)
         return ERR_NOT_FOUND;
     printk("log %u: %s, ticks: %s, recorded with source %s on %u CPUs\n", recording->number,
-           recording->command, recording->unit == LOG_UNIT_ALL ? "all" : "cond",
-           recording->source, recording->cpus);
+           recording->command, recording->unit == LOG_UNIT_ALL ? "all" : "cond", recording->source,
+           recording->cpus);
     int result = 0;
     for (uint32_t slot = 0; slot < recording->slots; slot++) {
         int error = print_stream(recording, slot);

@@ -2,6 +2,7 @@
 /* Replay: saying where it left the recording. */
 #include "kernel/panic.h"
 #include "kernel/printf.h"
+#include "kernel/programs.h"
 #include "kernel/syscall.h"
 #include "replay/event_text.h"
 #include "replay/replay_session.h"
@@ -19,17 +20,18 @@ static void print_recent(const struct rec_thread *rec)
 
 static void print_report(const struct rec_thread *rec, const char *kind, const char *details)
 {
-    char text[256], point[96];
+    char text[256], point[96], symbol[80];
     printk("replay of log %u DIVERGED: thread %u, event %llu: %s: %s\n",
            rec->session->recording->number, rec->slot, (unsigned long long)rec->done + 1, kind,
            details);
     if (rec->has_next)
         event_format(text, sizeof(text), rec->done + 1, &rec->next);
-    printk("  expected  %s\n", rec->has_next          ? text
+    printk("  expected  %s\n", rec->has_next       ? text
                                : rec->cursor.error ? rec->cursor.error
                                                    : "nothing: the stream has ended");
     point_format(point, sizeof(point), &rec->point);
-    printk("  actual    thread at %s\n", point);
+    programs_symbol(symbol, sizeof(symbol), rec->session->recording->program, rec->point.rip);
+    printk("  actual    thread at %s%s%s\n", point, symbol[0] ? " in " : "", symbol);
     if (rec->thread)
         report_registers(thread_user_frame(rec->thread));
     print_recent(rec);

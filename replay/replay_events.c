@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Replay: reading the thread's stream, waiting for other threads, finding out that nobody can go on.
+/* Replay: reading the thread's stream, waiting for other threads, finding out that nobody can go
+ * on.
  *
  * A wait is for "slot s has done event e". It spins briefly, then sleeps on s's wait queue; the
  * thread that does an event wakes whoever sleeps there. When all threads that have not ended wait
@@ -11,7 +12,8 @@
 #include "kernel/panic.h"
 #include "replay/replay_session.h"
 
-#define SPINS_BEFORE_SLEEP 2000
+#define SPINS_BEFORE_SLEEP 20000
+#define SPINS_PER_PAUSE 16 /* PAUSE gives an emulator's host thread away: dear there */
 #define STUCK_NS 60000000000ull
 
 static void read_next(struct rec_thread *rec)
@@ -87,14 +89,19 @@ void replay_check_stuck(struct rec_thread *rec)
         replay_diverge(rec, "stuck", "all other threads wait for events that nobody does");
 }
 
+/* Only while no other thread could use this CPU. */
 static bool spin_for(struct dep_wait *wait)
 {
     for (unsigned i = 0; i < SPINS_BEFORE_SLEEP; i++) {
         if (wait_over(wait))
             return true;
-        cpu_pause();
+        if (i % SPINS_PER_PAUSE == 0) {
+            if (sched_others_runnable())
+                break;
+            cpu_pause();
+        }
     }
-    return false;
+    return wait_over(wait);
 }
 
 /* Where to sleep: on the other thread's queue, or, while it does not exist yet, on the
@@ -114,10 +121,9 @@ static bool thread_appeared(void *argument)
 static int sleep_for(struct dep_wait *wait)
 {
     bool exists = session_slot(wait->session, wait->dep.slot);
-    return wait_queue_sleep_until_deadline(queue_for(wait->session, wait->dep.slot),
-                                           exists ? wait_over : thread_appeared, wait,
-                                           "an event of another replayed thread",
-                                           timer_now_ns() + STUCK_NS);
+    return wait_queue_sleep_until_deadline(
+        queue_for(wait->session, wait->dep.slot), exists ? wait_over : thread_appeared, wait,
+        "an event of another replayed thread", timer_now_ns() + STUCK_NS);
 }
 
 static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)

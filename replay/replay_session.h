@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Replaying: shared by replay_*.c. design: docs/replay.md, "Replay".
  *
- * Every thread does only what its own stream says, to its own view, and waits for others by the number
- * of events that they have done. Whatever is not the next event is a divergence.
+ * Every thread does only what its own stream says, to its own view, and waits for others by the
+ * number of events that they have done. Whatever is not the next event is a divergence.
  */
 #ifndef REPLAY_REPLAY_SESSION_H
 #define REPLAY_REPLAY_SESSION_H
@@ -33,8 +33,8 @@ void replay_check_stuck(struct rec_thread *rec);
 
 /* --- replay_divergence.c --- */
 
-/* The replay has left the recording: noted and reported once, all threads end on their way to ring 3.
- * frame may be NULL. kind is a word for the @diverged line; details go into the report. */
+/* The replay has left the recording: noted and reported once, all threads end on their way to
+ * ring 3. frame may be NULL. kind is a word for the @diverged line; details go into the report. */
 void replay_diverge(struct rec_thread *rec, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static inline bool replay_diverged(const struct session *session)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that is being recorded or replayed, and its threads: the state that all of replay/ works
- * on.
+/* A process that is being recorded or replayed, and its threads: the state that all of replay/
+ * works on.
  *
  * Each thread has a view (page tables of its own) and a slot, 0 … LOG_MAX_SLOTS - 1, given in the
  * order in which threads come; slots are never used again. The objects outlive their threads.
@@ -63,12 +63,12 @@ struct rec_thread {
     struct log_point left;   /* o; where it last went to ring 3 */
 
     /* Recording. */
-    struct stream *stream;            /* v; the recording's */
-    uint64_t seen[LOG_MAX_SLOTS];     /* o; event of each slot that is known to be before us */
-    struct hold hold;                 /* o to write, read by requesters */
-    struct log_point fault_point;     /* o */
-    uint32_t faults_at_point;         /* o */
-    struct stamp fatal_map;           /* o; what a page fault that nothing maps depends on */
+    struct stream *stream;        /* v; the recording's */
+    uint64_t seen[LOG_MAX_SLOTS]; /* o; event of each slot that is known to be before us */
+    struct hold hold;             /* o to write, read by requesters */
+    struct log_point fault_point; /* o */
+    uint32_t faults_at_point;     /* o */
+    struct stamp fatal_map;       /* o; what a page fault that nothing maps depends on */
 
     /* Replay. */
     struct stream_cursor cursor; /* o */
@@ -76,8 +76,8 @@ struct rec_thread {
     bool has_next;               /* o */
     uint64_t done;               /* a; events done */
     struct wait_queue progress_made;
-    struct replay_wait waiting;  /* s */
-    struct log_point consumed;   /* o; point of the event that was done last */
+    struct replay_wait waiting;             /* s */
+    struct log_point consumed;              /* o; point of the event that was done last */
     struct log_event recent[RECENT_EVENTS]; /* o; ring, for the divergence report */
 
     /* At its end. */
@@ -96,15 +96,15 @@ struct divergence {
 };
 
 struct session {
-    struct process *process;       /* f */
-    struct recording *recording;   /* f; recording: being written */
-    bool replay;                   /* f */
-    const struct tick_source *source; /* f */
-    enum log_unit unit;            /* f */
-    struct spinlock lock;          /* LOCK_SESSION */
+    struct process *process;                   /* f */
+    struct recording *recording;               /* f; recording: being written */
+    bool replay;                               /* f */
+    const struct tick_source *source;          /* f */
+    enum log_unit unit;                        /* f */
+    struct spinlock lock;                      /* LOCK_SESSION */
     struct rec_thread *threads[LOG_MAX_SLOTS]; /* s to write, a to read */
-    uint32_t slots;                /* s to write, a to read */
-    uint32_t live;                 /* s; threads that have not ended */
+    uint32_t slots;                            /* s to write, a to read */
+    uint32_t live;                             /* s; threads that have not ended */
 
     struct rec_thread *token; /* a; progress token's owner */
     const char *abort;        /* a; recording: why it is given up, or NULL */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The stream of one thread in memory: blocks of coded events, and a cursor that reads them.
  *
- * Locks: the writer's caller holds the view lock of the thread whose stream it is. A finished stream
- * is read without locks.
+ * Locks: the writer's caller holds the view lock of the thread whose stream it is. A finished
+ * stream is read without locks.
  */
 #ifndef REPLAY_STREAM_H
 #define REPLAY_STREAM_H
@@ -39,7 +39,7 @@ struct stream_cursor {
     const struct stream_block *block;
     uint64_t offset; /* in the block */
     struct log_coder coder;
-    uint64_t number; /* of the event that was read last; 0: none yet */
+    uint64_t number;   /* of the event that was read last; 0: none yet */
     const char *error; /* why the stream could not be read further, or NULL */
 };
 

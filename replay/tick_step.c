@@ -5,9 +5,9 @@
  * trap, yes (single-step traps come before interrupts, Intel SDM vol. 3, table 6-2); a fault or an
  * interrupt, no, and it is classified again on the way back.
  *
- * TF never reaches the program. Instructions that would show it (PUSHF) or hide the next one from us
- * (MOV SS) are carried out here; POPF and IRET may set the program's own TF, which is kept apart and
- * has the effect it has without us. SYSCALL's R11 is corrected on entry.
+ * TF never reaches the program. Instructions that would show it (PUSHF) or hide the next one from
+ * us (MOV SS) are carried out here; POPF and IRET may set the program's own TF, which is kept apart
+ * and has the effect it has without us. SYSCALL's R11 is corrected on entry.
  */
 #include "arch/x86/insn.h"
 #include "arch/x86/layout.h"
@@ -51,8 +51,7 @@ static void step_entered(struct rec_thread *rec, struct trap_frame *frame)
 }
 
 /* PUSHF stores RFLAGS with VM and RF clear (Intel SDM vol. 2). */
-static bool emulate_pushf(struct rec_thread *rec, struct trap_frame *frame,
-                          const struct insn *insn)
+static bool emulate_pushf(struct rec_thread *rec, struct trap_frame *frame, const struct insn *insn)
 {
     uint64_t image = frame->rflags & ~RFLAGS_RF;
     uint64_t stack = frame->rsp - insn->operand_size;
@@ -85,8 +84,8 @@ static bool emulate_mov_ss(struct rec_thread *rec, struct trap_frame *frame,
     } else {
         struct user_segments segments;
         context_save_segments(&segments);
-        uint64_t address = insn_effective_address(insn, registers, frame->rip + insn->length,
-                                                  segments.fs_base, 0);
+        uint64_t address =
+            insn_effective_address(insn, registers, frame->rip + insn->length, segments.fs_base, 0);
         if (user_peek(rec->root, address, &selector, sizeof(selector)) != sizeof(selector))
             return false;
     }

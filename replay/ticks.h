@@ -25,7 +25,7 @@ struct tick_state {
     bool counts;      /* it is a tick when it retires */
     bool loads_flags; /* it may set the program's own TF */
     bool is_icebp;
-    bool program_tf;  /* TF as the program sees it */
+    bool program_tf;   /* TF as the program sees it */
     bool program_trap; /* the debug trap just taken is the program's own */
 };
 

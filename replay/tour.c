@@ -33,9 +33,10 @@ static int run_natively(bool *differ)
 
 static int replay_often(struct recording *recording)
 {
-    printk("\n3. Replayed %u times, in parallel again: every thread gets and loses its pages at the\n"
-           "   very instructions at which it did before, so it reads what it read before.\n",
-           REPLAYS);
+    printk(
+        "\n3. Replayed %u times, in parallel again: every thread gets and loses its pages at the\n"
+        "   very instructions at which it did before, so it reads what it read before.\n",
+        REPLAYS);
     for (uint32_t n = 1; n <= REPLAYS; n++) {
         int error = replay_run(recording, n);
         if (error)

@@ -5,6 +5,7 @@
 #   tests/model.sh                    about a minute on two cores, at most 1.5 GB for each search
 #   MODEL_SIZE=large tests/model.sh   larger sizes as well: some ten minutes, 3 GB for each search
 #   JOBS=n                            searches at once (2)
+#   MODEL_BUILD=dir                   instead of build/model
 #
 # A rule's line runs the model twice with the same flags: as it is, which must find no error, and
 # with the rule taken out, which must fail in the way the line says. Builds in build/model/ only;
@@ -13,7 +14,7 @@
 . "$(dirname "$0")/lib.sh"
 
 MODEL=$PWD/docs/model/crew.pml
-BUILD=$PWD/build/model
+BUILD=${MODEL_BUILD:-$PWD/build/model}
 CC=${CC:-cc}
 JOBS=${JOBS:-2}
 SECONDS_EACH=600
@@ -25,41 +26,41 @@ SECONDS_EACH=600
 #   deadlock    a deadlock, all claims being switched off
 #   livelock    a non-progress cycle that even fair scheduling does not leave
 
-# what | flags
-SIZES='2 threads x 2 pages x 2 instructions, the first of them on one or two pages | -DPROGRAM=1 -DFAULT_BOUND=4
-2 x 2 x 3, one page each: slack; such an instruction faults once | -DNACCESS=3 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1
-2 x 1 x 3 | -DNPAGES=1 -DNACCESS=3 -DFAULT_BOUND=4
-3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
-3 x 2 x 1 | -DNTHREADS=3 -DNACCESS=1 -DMAXEV=8 -DFAULT_BOUND=4
-3 x 1 x 2, holds end by progress only: one fault an instruction | -DNTHREADS=3 -DNPAGES=1 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1
-3 x 2 x 2, two readers of what the third writes | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4
-2 x 2 x 1, step by step, with late kicks and spurious faults | -DNACCESS=1 -DPROGRAM=2 -DFINE -DSTRAY=1 -DFAULT_BOUND=5
-2 x 2 x 2, replay stops at each point exactly | -DSLACK=0 -DFAULT_BOUND=4'
+# what | flags | how to compile the search: small ones are done before an optimiser is
+SIZES='2 threads x 2 pages x 2 instructions, the first of them on one or two pages | -DPROGRAM=1 -DFAULT_BOUND=4 | -O2
+2 x 2 x 3, one page each: slack; such an instruction faults once | -DNACCESS=3 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1 | -O2
+2 x 1 x 3 | -DNPAGES=1 -DNACCESS=3 -DFAULT_BOUND=4 | -O2
+3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6 | -O2
+3 x 1 x 2, holds end by progress only: one fault an instruction | -DNTHREADS=3 -DNPAGES=1 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1 | -O2
+3 x 2 x 2, two readers of what the third writes | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4 | -O2
+2 x 2 x 1, step by step, with late kicks and spurious faults | -DNACCESS=1 -DPROGRAM=2 -DFINE -DSTRAY=1 -DFAULT_BOUND=5 | -O2
+3 x 2 x 1 | -DNTHREADS=3 -DNACCESS=1 -DMAXEV=8 -DFAULT_BOUND=4 | -O0
+2 x 2 x 2, replay stops at each point exactly | -DSLACK=0 -DFAULT_BOUND=4 | -O0'
 
-SIZES_LIVE='2 x 2 x 2, the first instruction on one or two pages | -DPROGRAM=1 -DMAXEV=1
-3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=1
-2 x 2 x 1, one page each: progress needs no token | -DNACCESS=1 -DEXPIRY=1 -DNO_TOKEN -DMAXEV=1'
+SIZES_LIVE='2 x 2 x 2, the first instruction on one or two pages | -DPROGRAM=1 -DMAXEV=1 | -O2
+3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=1 | -O2
+2 x 2 x 1, one page each: progress needs no token | -DNACCESS=1 -DEXPIRY=1 -DNO_TOKEN -DMAXEV=1 | -O0'
 
-LARGE='2 x 2 x 2, each instruction on one or two pages | -DPROGRAM=2 -DFAULT_BOUND=4
-2 x 2 x 3, one page each, holds expire at any time | -DNACCESS=3 -DFAULT_BOUND=4
-3 x 2 x 1, each instruction on one or two pages | -DNTHREADS=3 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
-2 x 2 x 2, the first on one or two pages, step by step | -DPROGRAM=1 -DFINE -DFAULT_BOUND=4'
+LARGE='2 x 2 x 2, each instruction on one or two pages | -DPROGRAM=2 -DFAULT_BOUND=4 | -O2
+2 x 2 x 3, one page each, holds expire at any time | -DNACCESS=3 -DFAULT_BOUND=4 | -O2
+3 x 2 x 1, each instruction on one or two pages | -DNTHREADS=3 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6 | -O2
+2 x 2 x 2, the first on one or two pages, step by step | -DPROGRAM=1 -DFINE -DFAULT_BOUND=4 | -O2'
 
 # taken out | how it fails | what | flags
 RULES='NO_HOLD | livelock | without a hold window a page is swapped for ever | -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DNO_TOKEN -DMAXEV=1
 NO_HOLD | claim 2 | without a hold window one-page instructions fault again, token or not | -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DFAULT_BOUND=1
 THREAD_HOLD | deadlock | a hold on the thread as a whole deadlocks against a posted kick | -DPROGRAM=12 -DEXPIRY=0
 HOLD_UNDER_LOCK | deadlock | waiting for a hold under the page lock deadlocks against an upgrade | -DPROGRAM=13 -DEXPIRY=0
-HOLD_PER_VICTIM | claim 3 | editing one victim before the next is known to be free loses a dependency | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10
+HOLD_PER_VICTIM | claim 3 | editing one victim before the next is known to be free loses a dependency | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
 NO_EXPIRY | deadlock | a hold that only progress ends deadlocks on two-page instructions | -DPROGRAM=11 -DNACCESS=1
 NO_TOKEN | livelock | without the token equal windows swap two pages for ever | -DPROGRAM=11 -DNACCESS=1 -DEXPIRY=1 -DMAXEV=1
 TOKEN_UNDER_LOCK | deadlock | waiting for the token under a page lock deadlocks | -DPROGRAM=11 -DNACCESS=1
 NO_KICK | claim 1 | a victim edited in user mode keeps its right in the TLB | -DNPAGES=1
 NO_FLUSH | claim 1 | without the flush on the way back a stale TLB entry is used | -DNPAGES=1
 NO_WAIT | claim 3 | a replay that waits for no dependency reads other values | -DNPAGES=1 -DNACCESS=1
-NO_LAST_WRITE | claim 3 | a read that does not depend on the last write reads too early | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1
+NO_LAST_WRITE | claim 3 | a read that does not depend on the last write reads too early | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4
 EXPECT_FAULT | claim 4 | expecting the recorded fault after a DEMOTE at the same point diverges | -DPROGRAM=2 -DNACCESS=1
-PAST_Q | claim 3 | a thread let run past Q uses a right it had lost | '
+PAST_Q | claim 3 | a thread let run past Q uses a right it had lost | -DPROGRAM=1 -DFAULT_BOUND=4'
 
 # claim | what the search must find to happen | flags
 SEEN='11 | a TLB still holds a right that the view has lost | 
@@ -72,46 +73,45 @@ SEEN='11 | a TLB still holds a right that the view has lost |
 
 # --- One search -----------------------------------------------------------------------------------
 
-# model_search NAME EXPECTED FLAGS…: leaves build/model/NAME/{output,command}. EXTRA_CC goes to cc.
+# model_search NAME EXPECTED CC_FLAGS FLAGS…: leaves its output and how to repeat it in $BUILD/NAME.
 model_search() {
-    local dir=$BUILD/$1 expected=$2 generate=() compile=(-DSAFETY -DNOFAIR) run=()
-    shift 2
+    local dir=$BUILD/$1 expected=$2 generate=() compile=(-w -DSAFETY -DNOFAIR) run=()
     case $expected in
     claim*) generate=("-DONLY_CLAIM=${expected#claim }") ;;
     deadlock) generate=(-DONLY_CLAIM=0) ;;
-    livelock) generate=(-DPROGRESS) compile=(-DNP) run=(-l -f) ;;
-    progresses) generate=(-DPROGRESS) compile=(-DNP -DNOFAIR) run=(-l) ;;
+    livelock) generate=(-DPROGRESS) compile=(-w -DNP) run=(-l -f) ;;
+    progresses) generate=(-DPROGRESS) compile=(-w -DNP -DNOFAIR) run=(-l) ;;
     esac
+    read -ra CC_FLAGS <<<"$3"
+    shift 3
     rm -rf "$dir"
-    mkdir -p "$dir"
-    cd "$dir" || return
-    echo "spin -a ${generate[*]} $* $MODEL" >command
-    # The generated program is spin's code: its warnings say nothing about the model.
-    if spin -a "${generate[@]}" "$@" "$MODEL" >spin.out 2>&1 &&
-        "$CC" -w "${compile[@]}" ${EXTRA_CC:-} -o pan pan.c >>spin.out 2>&1; then
-        timeout "$SECONDS_EACH" ./pan -m100000 -w22 "${run[@]}" >output 2>&1
-    else
-        cp spin.out output
-    fi
+    mkdir -p "$dir" && cd "$dir" || return
+    # The generated program is spin's code: its warnings say nothing about the model (-w).
+    {
+        echo "spin -a ${generate[*]} $* $MODEL &&"
+        echo "$CC ${CC_FLAGS[*]} ${compile[*]} -o pan pan.c &&"
+        echo "exec timeout $SECONDS_EACH ./pan -m100000 -w22 ${run[*]}"
+    } >repeat.sh
+    sh repeat.sh >output 2>&1
 }
 
 # How a finished search ended, in the words above; anything else is an explanation.
 model_verdict() {
-    local output=$BUILD/$1/output claim
-    claim=$(sed -n 's/^pan:1: assertion violated (*\([0-9]*\)\(!=\|>\).*/\1/p' "$output")
+    local output claim
+    if ! output=$(cat "$BUILD/$1/output" 2>&1); then
+        echo "no output"
+        return
+    fi
+    claim=$(sed -n 's/^pan:1: assertion violated (*\([0-9]*\)\(!=\|>\).*/\1/p' <<<"$output")
     if [ -n "$claim" ]; then
         echo "claim $claim"
-    elif grep -q '^pan:1: invalid end state' "$output"; then
+    elif grep -q '^pan:1: invalid end state' <<<"$output"; then
         echo deadlock
-    elif grep -q '^pan:1: non-progress cycle' "$output"; then
+    elif grep -q '^pan:1: non-progress cycle' <<<"$output"; then
         echo livelock
-    elif grep -q '^pan:1:' "$output"; then
-        sed -n 's/^pan:1: //p' "$output"
-    elif grep -Eq 'Search not completed|depth too small|DMEMLIM' "$output"; then
-        echo "cut short: $(grep -E -m 1 'not completed|depth too small|DMEMLIM' "$output")"
-    elif ! grep -q 'errors: 0$' "$output"; then
-        echo "no result"
-    elif grep -q 'non-progress cycles *+' "$output"; then
+    elif ! grep -q 'errors: 0$' <<<"$output" || grep -Eq 'not completed|too small' <<<"$output"; then
+        echo "no result: $(grep -E -m 1 '^pan:1:|rror|DMEMLIM|not completed|too small' <<<"$output")"
+    elif grep -q '^[[:space:]]*non-progress cycles[[:space:]]*+' <<<"$output"; then
         echo progresses
     else
         echo holds
@@ -122,7 +122,7 @@ model_count() {
     awk '/ states, stored/ { states = $1 } /actual memory usage$/ { mb = $1 } /elapsed time/ { s = $4 }
         / transitions \(/ { moves = $1 }
         END { printf "%d states, %d transitions, %d MB, %.1f s", states, moves, mb, s }' \
-        "$BUILD/$1/output"
+        "$BUILD/$1/output" 2>&1
 }
 
 # model_is NAME EXPECTED
@@ -133,8 +133,8 @@ model_is() {
 # model_explain NAME EXPECTED: for a failed test point.
 model_explain() {
     echo "$1: expected: $2; found: $(model_verdict "$1")"
-    echo "repeat: in build/model/$1: $(cat "$BUILD/$1/command")"
-    head -n 5 "$BUILD/$1/output"
+    echo "repeat: cd ${BUILD@Q}/$1 && sh repeat.sh"
+    head -n 5 "$BUILD/$1/output" 2>&1
 }
 
 # --- The tables -----------------------------------------------------------------------------------
@@ -151,8 +151,16 @@ next_line() {
     F+=("$line")
 }
 
-# model_start NAME EXPECTED FLAGS…: in the background, as soon as fewer than JOBS run.
+# model_start NAME EXPECTED CC_FLAGS FLAGS…: in the background, as soon as fewer than JOBS run; not
+# at all if the same search has been started under another name.
+declare -A STARTED=() SAME=()
 model_start() {
+    local key="$2 ${*:4}"
+    if [ -n "${STARTED[$key]:-}" ]; then
+        SAME[$1]=${STARTED[$key]}
+        return
+    fi
+    STARTED[$key]=$1
     while [ "$(jobs -pr | wc -l)" -ge "$JOBS" ]; do
         wait -n
     done
@@ -170,7 +178,7 @@ sizes_start() {
     # shellcheck disable=SC2086 # flags are words
     while next_line; do
         i=$((i + 1))
-        model_start "$prefix$i" "$expected" ${F[1]}
+        model_start "$prefix$i" "$expected" "${F[2]} $KEEP" ${F[1]}
     done <<<"$3"
 }
 
@@ -192,23 +200,24 @@ rules_start() {
     # shellcheck disable=SC2086 # flags are words
     while next_line; do
         i=$((i + 1))
-        model_start "without$i" "${F[1]}" ${F[3]} "-D${F[0]}"
-        model_start "with$i" "$(model_opposite "${F[1]}")" ${F[3]}
+        model_start "without$i" "${F[1]}" "-O0 $KEEP" ${F[3]} "-D${F[0]}"
+        model_start "with$i" "$(model_opposite "${F[1]}")" "-O0 $KEEP" ${F[3]}
     done <<<"$RULES"
 }
 
 rules_report() {
-    local i=0 with
+    local i=0 with well
     while next_line; do
         i=$((i + 1))
-        with=$(model_opposite "${F[1]}")
-        if model_is "without$i" "${F[1]}" && model_is "with$i" "$with"; then
+        well=$(model_opposite "${F[1]}")
+        with=${SAME[with$i]:-with$i}
+        if model_is "without$i" "${F[1]}" && model_is "$with" "$well"; then
             tap_pass "${F[0]}: ${F[1]}: ${F[2]}"
         else
             tap_fail "${F[0]}: ${F[1]}: ${F[2]}" "$(model_explain "without$i" "${F[1]}")" \
-                "$(model_explain "with$i" "$with")"
+                "$(model_explain "$with" "$well")"
         fi
-        echo "# with the rule: $(model_count "with$i")"
+        echo "# with the rule: $(model_count "$with")"
         echo "# without it, to the first error: $(model_count "without$i")"
     done <<<"$RULES"
 }
@@ -216,7 +225,7 @@ rules_report() {
 seen_start() {
     # shellcheck disable=SC2086 # flags are words
     while next_line; do
-        model_start "seen${F[0]}" "claim ${F[0]}" ${F[2]}
+        model_start "seen${F[0]}" "claim ${F[0]}" "-O0 $KEEP" ${F[2]}
     done <<<"$SEEN"
 }
 
@@ -239,10 +248,9 @@ for tool in spin "$CC"; do
     fi
 done
 
-EXTRA_CC='-O2 -DCOLLAPSE -DMEMLIM=1500'
+KEEP='-DCOLLAPSE -DMEMLIM=1500' # how states are kept: all, compressed
 sizes_start size holds "$SIZES"
 sizes_start live progresses "$SIZES_LIVE"
-EXTRA_CC='-O1 -DCOLLAPSE -DMEMLIM=1500'
 rules_start
 seen_start
 wait
@@ -253,7 +261,7 @@ seen_report
 
 if [ "${MODEL_SIZE:-}" = large ]; then
     SECONDS_EACH=3600
-    EXTRA_CC='-O2 -DHC4 -DMEMLIM=4000' # a state is kept as a 64-bit hash, or it would not fit
+    KEEP='-DHC4 -DMEMLIM=4000' # a hash of each state, or they would not fit
     sizes_start large holds "$LARGE"
     wait
     sizes_report large holds "$LARGE"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs one test program with a time limit and keeps its TAP; prove calls it for each program.
 #
-# A script can ask for another limit than 300 seconds by a line `# TIME_LIMIT=seconds`.
+# A script can ask for another limit than 900 seconds by a line `# TIME_LIMIT=seconds`.
 set -uo pipefail
 program=$1
 name=${program//\//-}
@@ -23,13 +23,13 @@ case $program in
 *) command=./$program ;;
 esac
 
-timeout -k 10 "${limit:-300}" "$command" </dev/null >"$tap" 2>"$errors" &
+timeout -k 10 "${limit:-900}" "$command" </dev/null >"$tap" 2>"$errors" &
 child=$!
 trap 'kill $child 2>/dev/null; exit 1' INT TERM HUP
 status=0
 wait $child || status=$?
 if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-    echo "# $program: stopped after its time limit of ${limit:-300} seconds" >>"$errors"
+    echo "# $program: stopped after its time limit of ${limit:-900} seconds" >>"$errors"
 fi
 cat "$tap"
 cat "$errors" >&2

@@ -69,3 +69,13 @@ $(eval $(call host_test,cmdline,kernel/cmdline.c kernel/string.c))
 $(eval $(call host_test,command,kernel/command.c kernel/string.c kernel/err.c kernel/format.c \
     tests/host/host_panic.c))
 $(eval $(call host_test,symbols,kernel/symbols.c kernel/format.c))
+$(eval $(call host_test,boot_info,boot/boot_regions.c kernel/string.c))
+$(eval $(call host_test,log,replay/log_codec.c kernel/hash.c))
+$(eval $(call host_test,stream,replay/stream.c replay/log_codec.c))
+$(eval $(call host_test,event_text,replay/event_text.c replay/log_codec.c replay/point.c \
+    arch/x86/vectors.c kernel/format.c))
+$(eval $(call host_test,crew,replay/crew.c))
+$(eval $(call host_test,point,replay/point.c replay/log_codec.c kernel/format.c))
+$(eval $(call host_test,space,mm/space.c mm/page_index.c tests/host/host_panic.c))
+$(eval $(call host_test,space_pages,mm/space.c mm/space_pages.c mm/page_index.c \
+    tests/host/host_panic.c))

@@ -30,7 +30,9 @@ clean_tree() {
 
 # finds_with TOOL WHAT TEXT: finds, if the lint uses this version of the tool.
 finds_with() {
-    if "$LINT" $TREE 2>/dev/null | grep -q "^ok .* $1 # SKIP"; then
+    local output
+    output=$("$LINT" $TREE 2>/dev/null)
+    if grep -q "^ok .* $1 # SKIP" <<<"$output"; then
         clean_tree
         tap_skip "finds $2" "the lint does not use this version of $1"
     else
