@@ -3,6 +3,7 @@
 #include "kernel/emulate.h"
 
 #include "arch/x86/insn.h"
+#include "arch/x86/layout.h"
 #include "kernel/recorder.h"
 #include "kernel/thread.h"
 #include "mm/user_memory.h"
@@ -16,7 +17,7 @@ bool emulate_time_stamp(struct trap_frame *frame)
     unsigned available = (unsigned)user_peek(self->root, frame->rip, bytes, sizeof(bytes));
     irq_enable();
     if (available == 0)
-        return true; /* its page was taken away meanwhile: run it again */
+        return frame->rip < USER_END; /* its page was taken away meanwhile: run it again */
     if (insn_decode(bytes, available, INSN_MODE_64, &insn) != 0 ||
         (insn.kind != INSN_RDTSC && insn.kind != INSN_RDTSCP))
         return false;

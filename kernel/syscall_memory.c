@@ -85,7 +85,7 @@ int64_t sys_mmap(const struct syscall_arguments *arguments)
     uint64_t sharing = flags & SHARING_FLAGS;
     if (arguments->a[1] == 0 || (flags & ~(uint64_t)KNOWN_FLAGS) || sharing == 0 ||
         sharing == SHARING_FLAGS || (prot & ~(uint64_t)KNOWN_PROT) ||
-        (fixed && (hint & ~PAGE_MASK)))
+        (fixed && (hint & ~PAGE_MASK)) || (arguments->a[5] & ~PAGE_MASK))
         return ERR_EINVAL;
     if (!(flags & ABI_MAP_ANONYMOUS))
         return ERR_EBADF; /* there are no files */

@@ -32,6 +32,8 @@ int64_t sys_write(const struct syscall_arguments *arguments)
     uint64_t address = arguments->a[1], length = arguments->a[2];
     if (arguments->a[0] != 1 && arguments->a[0] != 2)
         return ERR_EBADF;
+    if (address + length < address || address + length > USER_END)
+        return ERR_EFAULT;
     if (length == 0)
         return 0;
     if (length > WRITE_MAX)

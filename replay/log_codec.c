@@ -47,7 +47,8 @@ unsigned log_kind_fields(unsigned kind)
 
 const char *log_rights_name(unsigned rights)
 {
-    static const char *const names[] = {"none", "read", "write"};
+    static const char *const names[] = {"none",         "read",         "write",        "?",
+                                        "none execute", "read execute", "write execute"};
     return rights < sizeof(names) / sizeof(names[0]) ? names[rights] : "?";
 }
 
@@ -210,7 +211,8 @@ static void get_fields(struct log_coder *coder, struct reader *reader, struct lo
         get_page(coder, reader, event);
     if (fields & LOG_FIELD_RIGHTS) {
         event->rights = get_u8(reader);
-        if (event->rights > LOG_RIGHTS_WRITE)
+        if ((event->rights & LOG_RIGHTS_MASK) > LOG_RIGHTS_WRITE ||
+            (event->rights & ~(LOG_RIGHTS_MASK | LOG_RIGHTS_EXECUTE)))
             offend(reader, "unknown rights");
     }
     if (fields & LOG_FIELD_A)

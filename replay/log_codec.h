@@ -12,7 +12,7 @@
 struct log_event {
     struct log_point point;
     uint8_t kind;   /* enum log_kind */
-    uint8_t rights; /* enum log_rights */
+    uint8_t rights; /* enum log_rights, and LOG_RIGHTS_EXECUTE */
     uint8_t dep_count;
     uint64_t page; /* address, a multiple of 4096 */
     uint64_t a, b;

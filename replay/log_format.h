@@ -13,7 +13,7 @@
  *     u32     check, little-endian
  *   then those of these fields that the kind has, in this order:
  *     PAGE    svarint  page number - last page number (address / 4096)
- *     RIGHTS  u8       enum log_rights
+ *     RIGHTS  u8       enum log_rights, and LOG_RIGHTS_EXECUTE
  *     A, B    varint
  *     DEPS    varint   how many; for each: varint slot, varint event number
  * varint: little-endian groups of 7 bits, top bit = more follows. svarint: zigzag, then varint.
@@ -49,6 +49,8 @@ enum log_rights {
     LOG_RIGHTS_READ,
     LOG_RIGHTS_WRITE,
 };
+#define LOG_RIGHTS_MASK 3
+#define LOG_RIGHTS_EXECUTE 4 /* added to the others by PROMOTE: the mapping allows that, too */
 
 /* A place in one thread's execution. check: a hash of the general registers and flags, which tells
  * apart what ticks, RIP and RCX do not (a function without conditional branches that is

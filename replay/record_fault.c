@@ -228,6 +228,8 @@ static bool promote(const struct request *request, struct user_page *page)
     enum log_rights rights = request->write ? LOG_RIGHTS_WRITE : LOG_RIGHTS_READ;
     struct log_event event = {.kind = LOG_PROMOTE, .rights = (uint8_t)rights};
     struct dep_set deps = {{0}};
+    if (request->prot & ABI_PROT_EXEC)
+        event.rights |= LOG_RIGHTS_EXECUTE;
     event.page = page->address;
     demote_victims(rec, page, request->write, request->prot, &deps);
     dep_add(&deps, page->last_write);

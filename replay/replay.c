@@ -23,26 +23,25 @@ void replay_enter(struct rec_thread *rec, struct trap_frame *frame)
     rec->point = point_make(rec->ticks.ticks, frame);
 }
 
+/* The mapping is not asked: an munmap by another thread, which only waits for our demotion before
+ * it frees the frame, may have taken it away already. */
 static bool page_of_promotion(struct rec_thread *rec, struct user_page **out)
 {
-    struct process *process = rec->session->process;
     uint64_t address = rec->next.page;
-    struct user_page *page = address < USER_END ? space_page(process->space, address) : NULL;
-    uint32_t prot = address < USER_END ? space_rights(process->space, address) : 0;
-    bool write = rec->next.rights == LOG_RIGHTS_WRITE;
-    if (address < USER_END && view_rights(rec, address) >= rec->next.rights) {
-        replay_diverge(rec, "extra-event", "page 0x%llx is held already",
+    enum log_rights rights = rec->next.rights & LOG_RIGHTS_MASK;
+    uint32_t prot = rec->next.rights & LOG_RIGHTS_EXECUTE ? ABI_PROT_EXEC : 0;
+    if (address >= USER_END || view_rights(rec, address) >= rights) {
+        replay_diverge(rec, "extra-event", "page 0x%llx is held already, or is no user page",
                        (unsigned long long)address);
         return false;
     }
-    if (!page || !space_prot_allows(prot, write, false)) {
-        replay_diverge(rec, "unmapped-page", "page 0x%llx is not mapped so",
-                       (unsigned long long)address);
-        return false;
+    struct user_page *page = space_page(rec->session->process->space, address);
+    bool ready = page != NULL;
+    if (ready) {
+        spin_lock(&page->lock);
+        ready = space_page_ensure_frame(page) && view_set(rec, page, rights, prot);
+        spin_unlock(&page->lock);
     }
-    spin_lock(&page->lock);
-    bool ready = space_page_ensure_frame(page) && view_set(rec, page, rec->next.rights, prot);
-    spin_unlock(&page->lock);
     if (!ready)
         replay_diverge(rec, "out-of-memory", "no memory for a page or a page table");
     *out = page;
@@ -123,6 +122,11 @@ bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
 
 /* --- faults --- */
 
+static bool next_is_write(const struct rec_thread *rec)
+{
+    return (rec->next.rights & LOG_RIGHTS_MASK) == LOG_RIGHTS_WRITE;
+}
+
 static void unexpected_fault(struct rec_thread *rec, const struct trap_frame *frame,
                              uint64_t address)
 {
@@ -149,8 +153,7 @@ bool replay_page_fault(struct rec_thread *rec, struct trap_frame *frame, uint64_
     if (here && rec->next.kind == LOG_FATAL)
         return false;
     bool wanted = here && rec->next.kind == LOG_PROMOTE &&
-                  rec->next.page == (address & PAGE_MASK) &&
-                  (rec->next.rights == LOG_RIGHTS_WRITE) == write;
+                  rec->next.page == (address & PAGE_MASK) && next_is_write(rec) == write;
     if (!wanted)
         unexpected_fault(rec, frame, address);
     else
@@ -202,18 +205,6 @@ void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame)
         replay_event_done(rec);
 }
 
-static int refuse(struct rec_thread *rec, uint64_t address, bool write)
-{
-    if (!replay_wait_deps(rec))
-        return ERR_EFAULT;
-    if (space_prot_allows(space_rights(rec->session->process->space, address), write, false))
-        replay_diverge(rec, "wrong-value", "page 0x%llx is mapped, but was refused",
-                       (unsigned long long)address);
-    else
-        replay_event_done(rec);
-    return ERR_EFAULT;
-}
-
 static bool is_page_event(const struct log_event *event)
 {
     return event->kind == LOG_PROMOTE || event->kind == LOG_ACCESS || event->kind == LOG_REFUSED;
@@ -228,14 +219,16 @@ int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
     bool kind_fits = rec->has_next && is_page_event(&rec->next);
     if (!replay_expect(rec, kind_fits ? (enum log_kind)rec->next.kind : LOG_ACCESS))
         return ERR_EFAULT;
-    if (rec->next.page != (address & PAGE_MASK) ||
-        (rec->next.rights == LOG_RIGHTS_WRITE) != write) {
+    if (rec->next.page != (address & PAGE_MASK) || next_is_write(rec) != write) {
         replay_diverge(rec, "wrong-page", "the system call uses page 0x%llx",
                        (unsigned long long)(address & PAGE_MASK));
         return ERR_EFAULT;
     }
-    if (rec->next.kind == LOG_REFUSED)
-        return refuse(rec, address, write);
+    if (rec->next.kind == LOG_REFUSED) { /* here, too, the mapping may have changed since */
+        if (replay_wait_deps(rec))
+            replay_event_done(rec);
+        return ERR_EFAULT;
+    }
     if (rec->next.kind == LOG_PROMOTE) {
         if (!apply_promotion(rec, page))
             return ERR_EFAULT;

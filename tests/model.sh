@@ -26,52 +26,106 @@ SECONDS_EACH=600
 #   deadlock    a deadlock, all claims being switched off
 #   livelock    a non-progress cycle that even fair scheduling does not leave
 
-# what | flags | how to compile the search: small ones are done before an optimiser is
-SIZES='2 threads x 2 pages x 2 instructions, the first of them on one or two pages | -DPROGRAM=1 -DFAULT_BOUND=4 | -O2
-2 x 2 x 3, one page each: slack; such an instruction faults once | -DNACCESS=3 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1 | -O2
-2 x 1 x 3 | -DNPAGES=1 -DNACCESS=3 -DFAULT_BOUND=4 | -O2
-3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6 | -O2
-3 x 1 x 2, holds end by progress only: one fault an instruction | -DNTHREADS=3 -DNPAGES=1 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1 | -O2
-3 x 2 x 2, two readers of what the third writes | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4 | -O2
-2 x 2 x 1, step by step, with late kicks and spurious faults | -DNACCESS=1 -DPROGRAM=2 -DFINE -DSTRAY=1 -DFAULT_BOUND=5 | -O2
-3 x 2 x 1 | -DNTHREADS=3 -DNACCESS=1 -DMAXEV=8 -DFAULT_BOUND=4 | -O0
-2 x 2 x 2, replay stops at each point exactly | -DSLACK=0 -DFAULT_BOUND=4 | -O0'
+# Two lines each: threads x pages x instructions and what is special; optimisation (small searches
+# are done before an optimiser is) and flags.
+SIZES='2 x 2 x 2, the first instruction of each thread on one or two pages
+    -O2 -DPROGRAM=1 -DFAULT_BOUND=4
+2 x 2 x 3, one page each: room for slack; such an instruction faults once
+    -O2 -DNACCESS=3 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1
+2 x 1 x 3
+    -O2 -DNPAGES=1 -DNACCESS=3 -DMAXEV=14 -DFAULT_BOUND=4
+3 x 1 x 1, copies within the page too
+    -O2 -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
+3 x 1 x 2, holds end by progress only: one fault an instruction
+    -O2 -DNTHREADS=3 -DNPAGES=1 -DMAXEV=8 -DEXPIRY=0 -DFAULT_BOUND=1
+3 x 2 x 2, two readers of what the third writes
+    -O2 -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4
+2 x 2 x 1, step by step, with late kicks and spurious faults
+    -O2 -DNACCESS=1 -DPROGRAM=2 -DFINE -DSTRAY=1 -DFAULT_BOUND=5
+2 x 2 x 1, the owner of the token respects holds
+    -O0 -DNACCESS=1 -DPROGRAM=2 -DTOKEN_BREAKS_HOLDS=0 -DFAULT_BOUND=4
+3 x 2 x 1
+    -O0 -DNTHREADS=3 -DNACCESS=1 -DMAXEV=8 -DFAULT_BOUND=4
+2 x 2 x 2, replay stops at each point exactly
+    -O0 -DSLACK=0 -DFAULT_BOUND=4'
 
-SIZES_LIVE='2 x 2 x 2, the first instruction on one or two pages | -DPROGRAM=1 -DMAXEV=1 | -O2
-3 x 1 x 1, copies within the page too | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=1 | -O2
-2 x 2 x 1, one page each: progress needs no token | -DNACCESS=1 -DEXPIRY=1 -DNO_TOKEN -DMAXEV=1 | -O0'
+SIZES_LIVE='2 x 2 x 2, the first instruction of each thread on one or two pages
+    -O2 -DPROGRAM=1 -DMAXEV=1
+3 x 1 x 1, copies within the page too
+    -O2 -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=1
+2 x 2 x 1, one page each: progress needs no token
+    -O0 -DNACCESS=1 -DEXPIRY=1 -DNO_TOKEN -DMAXEV=1'
 
-LARGE='2 x 2 x 2, each instruction on one or two pages | -DPROGRAM=2 -DFAULT_BOUND=4 | -O2
-2 x 2 x 3, one page each, holds expire at any time | -DNACCESS=3 -DFAULT_BOUND=4 | -O2
-3 x 2 x 1, each instruction on one or two pages | -DNTHREADS=3 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6 | -O2
-2 x 2 x 2, the first on one or two pages, step by step | -DPROGRAM=1 -DFINE -DFAULT_BOUND=4 | -O2'
+LARGE='2 x 2 x 2, each instruction on one or two pages
+    -O2 -DPROGRAM=2 -DFAULT_BOUND=4
+2 x 2 x 3, one page each, holds expire at any time
+    -O2 -DNACCESS=3 -DMAXEV=14 -DFAULT_BOUND=4
+3 x 2 x 1, each instruction on one or two pages
+    -O2 -DNTHREADS=3 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
+2 x 2 x 2, the first instruction on one or two pages, step by step
+    -O2 -DPROGRAM=1 -DFINE -DFAULT_BOUND=4'
 
-# taken out | how it fails | what | flags
-RULES='NO_HOLD | livelock | without a hold window a page is swapped for ever | -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DNO_TOKEN -DMAXEV=1
-NO_HOLD | claim 2 | without a hold window one-page instructions fault again, token or not | -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DFAULT_BOUND=1
-THREAD_HOLD | deadlock | a hold on the thread as a whole deadlocks against a posted kick | -DPROGRAM=12 -DEXPIRY=0
-HOLD_UNDER_LOCK | deadlock | waiting for a hold under the page lock deadlocks against an upgrade | -DPROGRAM=13 -DEXPIRY=0
-HOLD_PER_VICTIM | claim 3 | editing one victim before the next is known to be free loses a dependency | -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
-NO_EXPIRY | deadlock | a hold that only progress ends deadlocks on two-page instructions | -DPROGRAM=11 -DNACCESS=1
-NO_TOKEN | livelock | without the token equal windows swap two pages for ever | -DPROGRAM=11 -DNACCESS=1 -DEXPIRY=1 -DMAXEV=1
-TOKEN_UNDER_LOCK | deadlock | waiting for the token under a page lock deadlocks | -DPROGRAM=11 -DNACCESS=1
-NO_KICK | claim 1 | a victim edited in user mode keeps its right in the TLB | -DNPAGES=1
-NO_FLUSH | claim 1 | without the flush on the way back a stale TLB entry is used | -DNPAGES=1
-NO_WAIT | claim 3 | a replay that waits for no dependency reads other values | -DNPAGES=1 -DNACCESS=1
-NO_LAST_WRITE | claim 3 | a read that does not depend on the last write reads too early | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4
-EXPECT_FAULT | claim 4 | expecting the recorded fault after a DEMOTE at the same point diverges | -DPROGRAM=2 -DNACCESS=1
-PAST_Q | claim 3 | a thread let run past Q uses a right it had lost | -DPROGRAM=1 -DFAULT_BOUND=4'
+# Three lines each: the rule taken out and how the model then fails; what goes wrong; flags.
+RULES='NO_HOLD livelock
+    without a hold window a page is swapped for ever
+    -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DNO_TOKEN -DMAXEV=1
+NO_HOLD claim 2
+    without a hold window an instruction on one page faults again, token or not
+    -DPROGRAM=10 -DNPAGES=1 -DNACCESS=1 -DEXPIRY=0 -DFAULT_BOUND=1
+THREAD_HOLD deadlock
+    a hold on the thread as a whole deadlocks against a posted kick
+    -DPROGRAM=12 -DEXPIRY=0
+HOLD_UNDER_LOCK deadlock
+    waiting for a hold under the page lock deadlocks against an upgrade
+    -DPROGRAM=13 -DEXPIRY=0
+HOLD_PER_VICTIM claim 3
+    a wait between the first DEMOTE and the PROMOTE loses a dependency
+    -DNTHREADS=3 -DNPAGES=1 -DNACCESS=1 -DPROGRAM=15
+NO_EXPIRY deadlock
+    a hold that only progress ends deadlocks on instructions on two pages
+    -DPROGRAM=11 -DNACCESS=1 -DTOKEN_BREAKS_HOLDS=0
+NO_TOKEN livelock
+    without the token equal windows swap two pages for ever
+    -DPROGRAM=11 -DNACCESS=1 -DEXPIRY=1 -DMAXEV=1
+TOKEN_UNDER_LOCK deadlock
+    waiting for the token under a page lock deadlocks
+    -DPROGRAM=11 -DNACCESS=1
+NO_KICK claim 1
+    a victim edited in user mode keeps its right in the TLB
+    -DNPAGES=1
+NO_FLUSH claim 1
+    without the flush on the way back a stale TLB entry is used
+    -DNPAGES=1
+NO_WAIT claim 3
+    a replay that waits for no dependency reads other values
+    -DNPAGES=1 -DNACCESS=1
+NO_LAST_WRITE claim 3
+    a read that does not depend on the last write reads too early
+    -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10 -DFAULT_BOUND=4
+EXPECT_FAULT claim 4
+    expecting the recorded fault after a DEMOTE at the same point diverges
+    -DPROGRAM=2 -DNACCESS=1
+PAST_Q claim 3
+    a thread let run past Q uses a right it had lost
+    -DPROGRAM=1 -DFAULT_BOUND=4'
 
-# claim | what the search must find to happen | flags
-SEEN='11 | a TLB still holds a right that the view has lost | 
-12 | a thread is demoted at a point where it was promoted before | 
-13 | a requester drops the page lock because of a hold | 
-14 | the token is taken | 
-15 | a spurious fault is served | -DSTRAY=1
-16 | a replayed instruction runs while a DEMOTE is due | -DPROGRAM=1
-17 | an implied dependency is not logged | -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10'
+# Two lines each: the number of a wrong claim, that this never happens; flags.
+SEEN='11 a TLB still holds a right that the view has lost
+    -DNACCESS=2
+12 a thread is demoted at a point where it was promoted before
+    -DNACCESS=2
+13 a requester drops the page lock because of a hold
+    -DNACCESS=2
+14 the token is taken
+    -DNACCESS=2
+15 a spurious fault is served
+    -DSTRAY=1
+16 a replayed instruction runs while a DEMOTE is due
+    -DPROGRAM=1
+17 an implied dependency is not logged
+    -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10'
 
-# --- One search -----------------------------------------------------------------------------------
+# --- One search ---------------------------------------------------------------------------------
 
 # model_search NAME EXPECTED CC_FLAGS FLAGS…: leaves its output and how to repeat it in $BUILD/NAME.
 model_search() {
@@ -95,6 +149,8 @@ model_search() {
     sh repeat.sh >output 2>&1
 }
 
+CUT_SHORT='DMEMLIM|not completed|too small'
+
 # How a finished search ended, in the words above; anything else is an explanation.
 model_verdict() {
     local output claim
@@ -109,8 +165,8 @@ model_verdict() {
         echo deadlock
     elif grep -q '^pan:1: non-progress cycle' <<<"$output"; then
         echo livelock
-    elif ! grep -q 'errors: 0$' <<<"$output" || grep -Eq 'not completed|too small' <<<"$output"; then
-        echo "no result: $(grep -E -m 1 '^pan:1:|rror|DMEMLIM|not completed|too small' <<<"$output")"
+    elif ! grep -q 'errors: 0$' <<<"$output" || grep -Eq "$CUT_SHORT" <<<"$output"; then
+        echo "no result: $(grep -E -m 1 "^pan:1:|rror|$CUT_SHORT" <<<"$output")"
     elif grep -q '^[[:space:]]*non-progress cycles[[:space:]]*+' <<<"$output"; then
         echo progresses
     else
@@ -137,18 +193,16 @@ model_explain() {
     head -n 5 "$BUILD/$1/output" 2>&1
 }
 
-# --- The tables -----------------------------------------------------------------------------------
+# --- The tables ---------------------------------------------------------------------------------
 
-# Reads one line of a table: fields are separated by " | ". True as long as there is one.
-next_line() {
+# next_record LINES: the next lines of a table, without their indentation, in F. False at its end.
+next_record() {
     local line
-    IFS= read -r line || return 1
     F=()
-    while [[ $line == *' | '* ]]; do
-        F+=("${line%%' | '*}")
-        line=${line#*' | '}
+    while [ ${#F[@]} -lt "$1" ]; do
+        read -r line || return 1
+        F+=("$line")
     done
-    F+=("$line")
 }
 
 # model_start NAME EXPECTED CC_FLAGS FLAGS…: in the background, as soon as fewer than JOBS run; not
@@ -172,49 +226,52 @@ model_opposite() {
     [ "$1" = livelock ] && echo progresses || echo holds
 }
 
-# For a table of sizes: names are PREFIX1, PREFIX2, ….
+# sizes_start PREFIX EXPECTED TABLE: the searches are named PREFIX1, PREFIX2, ….
 sizes_start() {
-    local prefix=$1 expected=$2 i=0
+    local i=0 optimise flags
     # shellcheck disable=SC2086 # flags are words
-    while next_line; do
+    while next_record 2; do
         i=$((i + 1))
-        model_start "$prefix$i" "$expected" "${F[2]} $KEEP" ${F[1]}
+        read -r optimise flags <<<"${F[1]}"
+        model_start "$1$i" "$2" "$optimise $KEEP" $flags
     done <<<"$3"
 }
 
 sizes_report() {
-    local prefix=$1 expected=$2 i=0
-    while next_line; do
+    local i=0
+    while next_record 2; do
         i=$((i + 1))
-        if model_is "$prefix$i" "$expected"; then
-            tap_pass "$expected: ${F[0]}"
+        if model_is "$1$i" "$2"; then
+            tap_pass "$2: ${F[0]}"
         else
-            tap_fail "$expected: ${F[0]}" "$(model_explain "$prefix$i" "$expected")"
+            tap_fail "$2: ${F[0]}" "$(model_explain "$1$i" "$2")"
         fi
-        echo "# $(model_count "$prefix$i")"
+        echo "# $(model_count "$1$i")"
     done <<<"$3"
 }
 
 rules_start() {
-    local i=0
+    local i=0 rule fails
     # shellcheck disable=SC2086 # flags are words
-    while next_line; do
+    while next_record 3; do
         i=$((i + 1))
-        model_start "without$i" "${F[1]}" "-O0 $KEEP" ${F[3]} "-D${F[0]}"
-        model_start "with$i" "$(model_opposite "${F[1]}")" "-O0 $KEEP" ${F[3]}
+        read -r rule fails <<<"${F[0]}"
+        model_start "without$i" "$fails" "-O0 $KEEP" ${F[2]} "-D$rule"
+        model_start "with$i" "$(model_opposite "$fails")" "-O0 $KEEP" ${F[2]}
     done <<<"$RULES"
 }
 
 rules_report() {
-    local i=0 with well
-    while next_line; do
+    local i=0 rule fails with well
+    while next_record 3; do
         i=$((i + 1))
-        well=$(model_opposite "${F[1]}")
+        read -r rule fails <<<"${F[0]}"
+        well=$(model_opposite "$fails")
         with=${SAME[with$i]:-with$i}
-        if model_is "without$i" "${F[1]}" && model_is "$with" "$well"; then
-            tap_pass "${F[0]}: ${F[1]}: ${F[2]}"
+        if model_is "without$i" "$fails" && model_is "$with" "$well"; then
+            tap_pass "$rule: $fails: ${F[1]}"
         else
-            tap_fail "${F[0]}: ${F[1]}: ${F[2]}" "$(model_explain "without$i" "${F[1]}")" \
+            tap_fail "$rule: $fails: ${F[1]}" "$(model_explain "without$i" "$fails")" \
                 "$(model_explain "$with" "$well")"
         fi
         echo "# with the rule: $(model_count "$with")"
@@ -224,22 +281,24 @@ rules_report() {
 
 seen_start() {
     # shellcheck disable=SC2086 # flags are words
-    while next_line; do
-        model_start "seen${F[0]}" "claim ${F[0]}" "-O0 $KEEP" ${F[2]}
+    while next_record 2; do
+        model_start "seen${F[0]%% *}" "claim ${F[0]%% *}" "-O0 $KEEP" ${F[1]}
     done <<<"$SEEN"
 }
 
 seen_report() {
-    while next_line; do
-        if model_is "seen${F[0]}" "claim ${F[0]}"; then
-            tap_pass "it happens that ${F[1]}"
+    local claim what
+    while next_record 2; do
+        read -r claim what <<<"${F[0]}"
+        if model_is "seen$claim" "claim $claim"; then
+            tap_pass "it happens that $what"
         else
-            tap_fail "it happens that ${F[1]}" "$(model_explain "seen${F[0]}" "claim ${F[0]}")"
+            tap_fail "it happens that $what" "$(model_explain "seen$claim" "claim $claim")"
         fi
     done <<<"$SEEN"
 }
 
-# --- The test -------------------------------------------------------------------------------------
+# --- The test -----------------------------------------------------------------------------------
 
 for tool in spin "$CC"; do
     if ! command -v "$tool" >/dev/null; then

@@ -31,7 +31,7 @@ USER_RUNTIME := $(USER_OBJECTS)/lib/crt0.o $(USER_OBJECTS)/lib/libuser.a
 USER_CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g -fno-pic -fno-pie \
     -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
     -ffunction-sections -fdata-sections -ffile-prefix-map=$(CURDIR)=. -I.
-USER_NASMFLAGS := -f elf64 -g -F dwarf -Wall -Werror
+USER_NASMFLAGS := -f elf64 -g -F dwarf -w+error
 USER_LDFLAGS := -nostdlib -static -z max-page-size=4096 -z noexecstack --gc-sections \
     --build-id=none --fatal-warnings -T user/user.ld
 

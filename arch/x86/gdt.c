@@ -15,7 +15,8 @@
 #define SEGMENT_PRESENT (1ull << 47)
 #define SEGMENT_DPL3 (3ull << 45)
 #define SEGMENT_CODE (0x1bull << 40) /* code, readable, accessed */
-#define SEGMENT_DATA (0x13ull << 40) /* data, writable, accessed */
+#define SEGMENT_BIG (1ull << 54)     /* D/B: a 32-bit stack outside of 64-bit mode, and for IRETD */
+#define SEGMENT_DATA (0x13ull << 40 | SEGMENT_BIG) /* data, writable, accessed */
 #define SEGMENT_LONG (1ull << 53)
 #define SEGMENT_TSS (0x9ull << 40) /* 64-bit TSS, available */
 

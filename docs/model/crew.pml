@@ -50,6 +50,9 @@
 #ifndef TOKEN_AFTER
 #define TOKEN_AFTER 2 /* that many faults at one unchanged point, and a thread wants the token */
 #endif
+#ifndef TOKEN_BREAKS_HOLDS
+#define TOKEN_BREAKS_HOLDS 1 /* 0: the owner of the token waits for holds as anybody else */
+#endif
 #ifndef STRAY
 #define STRAY 0 /* 1: each thread once enters the kernel for nothing: late kick or spurious fault */
 #endif
@@ -112,14 +115,16 @@
 #define CLAIM(n, holds) assert(n > 0 && (holds))
 #define NEVER(n, what) skip
 #endif
-/* Wrong claims, that these things never happen: with ONLY_CLAIM=n the search must find that they do. */
-#define SEEN_STALE 11    /* a TLB still holds a right that the view has lost */
+
+/* Wrong claims: that this never happens. With ONLY_CLAIM=n the search must find that it does. */
+#define SEEN_STALE 11      /* a TLB still holds a right that the view has lost */
 #define SEEN_TWO_AT_ONE 12 /* a thread is demoted at a point where it was promoted before */
-#define SEEN_HOLD_WAIT 13 /* a requester drops the page lock because of a hold */
-#define SEEN_TOKEN 14    /* the token is taken */
-#define SEEN_SPURIOUS 15 /* a fault comes though the view allows the access (needs STRAY) */
-#define SEEN_SLACK 16    /* a replayed instruction runs while a DEMOTE is due */
-#define SEEN_PRUNED 17   /* a dependency is not logged, an earlier one implies it */
+#define SEEN_HOLD_WAIT 13  /* a requester drops the page lock because of a hold */
+#define SEEN_TOKEN 14      /* the token is taken */
+#define SEEN_SPURIOUS 15   /* a fault comes though the view allows the access (needs STRAY) */
+#define SEEN_SLACK 16      /* a replayed instruction runs while a DEMOTE is due */
+#define SEEN_PRUNED 17     /* a dependency is not logged, since an earlier one implies it */
+
 #ifndef FAULT_BOUND
 #define FAULT_BOUND 0 /* 0: faults are counted no further than the token needs */
 #endif
@@ -137,11 +142,11 @@
 
 #define NOBODY 255
 
-#define TP(t, p) ((t) * NPAGES + (p))   /* (thread, page) */
-#define TT(t, u) ((t) * NTHREADS + (u)) /* (thread, thread) */
-#define TI(t, i) ((t) * NACCESS + (i))  /* (thread, instruction) */
+#define TP(t, p) ((t) * NPAGES + (p))    /* (thread, page) */
+#define TT(t, u) ((t) * NTHREADS + (u))  /* (thread, thread) */
+#define TI(t, i) ((t) * NACCESS + (i))   /* (thread, instruction) */
 #define TA(t, i, n) (TI(t, i) * 2 + (n)) /* (thread, instruction, its nth access) */
-#define TE(t, e) ((t) * MAXEV + (e))    /* (thread, event) */
+#define TE(t, e) ((t) * MAXEV + (e))     /* (thread, event) */
 
 /* An access is 0 (none) or names a page and whether it writes; an instruction makes up to two. */
 #define LOAD(p) (1 + 2 * (p))

@@ -65,6 +65,9 @@ inline pick()
     second[TI(t, pc)] = (t == 0 -> STORE(0) : 0)
 #elif PROGRAM == 14 /* thread 0 stores to the pages in turn; the others load them in turn */
     first[TI(t, pc)] = (t == 0 -> STORE(pc % NPAGES) : LOAD((pc + t - 1) % NPAGES))
+#elif PROGRAM == 15 /* on page 0: thread 0 loads, thread 1 copies within it, the others store */
+    first[TI(t, pc)] = (t < 2 -> LOAD(0) : STORE(0));
+    second[TI(t, pc)] = (t == 1 -> STORE(0) : 0)
 #else
 #error "no such PROGRAM"
 #endif
@@ -129,6 +132,7 @@ inline take_fault(a)
 #define WANTS_TOKEN (nfault[t] >= TOKEN_AFTER)
 #endif
 #define MAY_PASS (token == NOBODY || token == t)
+#define MAY_BREAK (TOKEN_BREAKS_HOLDS && token == t)
 
 /* x must lose rights on the page before this thread can have what it wants. */
 #define VICTIM(x) \
@@ -180,9 +184,9 @@ inline hold_wait(x)
 inline hold_respect(x)
 {
     if
-    :: !VICTIM(x) || !HELD(x)
-    :: VICTIM(x) && HELD(x) && CAN_EXPIRE(x) -> hold_expire(x)
-    :: VICTIM(x) && HELD(x) ->
+    :: !VICTIM(x) || !HELD(x) || MAY_BREAK
+    :: VICTIM(x) && HELD(x) && !MAY_BREAK && CAN_EXPIRE(x) -> hold_expire(x)
+    :: VICTIM(x) && HELD(x) && !MAY_BREAK ->
 #ifdef HOLD_UNDER_LOCK
         hold_wait(x)
 #else
@@ -336,7 +340,10 @@ progress_retired:
 #if STRAY
     :: atomic { !strayed[t] && token != t -> strayed[t] = 1; enter_kernel(KERNEL) }
         atomic { leave_kernel() }
-    :: atomic { !strayed[t] && pc < NACCESS && CAN_RUN -> strayed[t] = 1; take_fault(first[TI(t, pc)]) }
+    :: atomic { !strayed[t] && pc < NACCESS && CAN_RUN ->
+            strayed[t] = 1;
+            take_fault(first[TI(t, pc)])
+        }
         goto again
 #endif
     :: atomic { pc < NACCESS && !CAN_RUN ->

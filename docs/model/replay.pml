@@ -94,7 +94,9 @@ proctype Replayed(byte t)
 
     d_step { replay_look_ahead() }
     do
-    :: atomic { pc < NACCESS && CAN_REPLAY && !must_stop -> d_step { replay_retire(); replay_look_ahead() } }
+    :: atomic { pc < NACCESS && CAN_REPLAY && !must_stop ->
+            d_step { replay_retire(); replay_look_ahead() }
+        }
 #ifndef EXPECT_FAULT
     /*
      * Something brings the thread into the kernel: an overflow at or after a point, or a fault.
@@ -109,7 +111,10 @@ proctype Replayed(byte t)
         }
     :: atomic { pc < NACCESS && !CAN_REPLAY && !DUE -> CLAIM(NO_DIVERGE, false); break }
 #else
-    :: atomic { DUE && ev_kind[NEXT] == DEMOTE -> replay_apply_event(); d_step { replay_look_ahead() } }
+    :: atomic { DUE && ev_kind[NEXT] == DEMOTE ->
+            replay_apply_event();
+            d_step { replay_look_ahead() }
+        }
     :: atomic { pc < NACCESS && !CAN_REPLAY && !(DUE && ev_kind[NEXT] == DEMOTE) ->
             CLAIM(NO_DIVERGE, AS_RECORDED);
             replay_apply_event();

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registers of the emulated PMU and their bits. Source: Intel SDM vol. 3, chapter 20, and vol. 4.
+ *
+ * The kernel has its own list (arch/x86/msr.h), on purpose: it is what this one tests.
+ */
+#ifndef TOOLS_QEMU_PMU_PMU_BITS_H
+#define TOOLS_QEMU_PMU_PMU_BITS_H
+
+#define MSR_APIC_BASE 0x1b
+#define APIC_BASE_X2APIC (1ull << 10)
+#define APIC_BASE_ENABLE (1ull << 11)
+#define APIC_BASE_ADDRESS 0xffffff000ull
+
+#define MSR_PMC0 0xc1
+
+#define MSR_PERFEVTSEL0 0x186
+#define PERFEVTSEL_USER (1ull << 16)
+#define PERFEVTSEL_KERNEL (1ull << 17)
+#define PERFEVTSEL_EDGE (1ull << 18)
+#define PERFEVTSEL_INT (1ull << 20)
+#define PERFEVTSEL_ANY_THREAD (1ull << 21) /* version 3 */
+#define PERFEVTSEL_ENABLE (1ull << 22)
+#define PERFEVTSEL_INVERT (1ull << 23)
+#define PERFEVTSEL_COUNTER_MASK (0xffull << 24)
+
+#define MSR_MISC_ENABLE 0x1a0
+#define MISC_ENABLE_PERFMON (1ull << 7)
+#define MISC_ENABLE_BTS_UNAVAILABLE (1ull << 11)
+#define MISC_ENABLE_PEBS_UNAVAILABLE (1ull << 12)
+
+#define MSR_DEBUGCTL 0x1d9
+#define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
+
+#define MSR_FIXED_CTR0 0x309
+
+#define MSR_PERF_CAPABILITIES 0x345
+#define PERF_CAPABILITIES_FULL_WIDTH (1ull << 13)
+
+#define MSR_FIXED_CTR_CTRL 0x38d /* four bits for each counter: */
+#define FIXED_CTRL_KERNEL 1u
+#define FIXED_CTRL_USER 2u
+#define FIXED_CTRL_ANY_THREAD 4u /* version 3 */
+#define FIXED_CTRL_INT 8u
+
+#define MSR_PERF_GLOBAL_STATUS 0x38e
+#define MSR_PERF_GLOBAL_CTRL 0x38f
+#define MSR_PERF_GLOBAL_OVF_CTRL 0x390   /* version 4: GLOBAL_STATUS_RESET */
+#define MSR_PERF_GLOBAL_STATUS_SET 0x391 /* version 4 */
+#define MSR_PERF_GLOBAL_INUSE 0x392      /* version 4 */
+#define GLOBAL_FIXED_SHIFT 32
+#define GLOBAL_INUSE_PMI (1ull << 63)
+#define GLOBAL_STATUS_LBR_FROZEN (1ull << 58)      /* version 4 */
+#define GLOBAL_STATUS_COUNTERS_FROZEN (1ull << 59) /* version 4 */
+#define GLOBAL_STATUS_ENCLAVE (1ull << 60)         /* version 4 */
+#define GLOBAL_STATUS_UNCORE (1ull << 61)
+#define GLOBAL_STATUS_BUFFER (1ull << 62)
+#define GLOBAL_STATUS_CHANGED (1ull << 63)
+
+#define MSR_FULL_WIDTH_PMC0 0x4c1
+
+#define MSR_X2APIC_LVT_PMC 0x834
+#define MSR_X2APIC_SELF_IPI 0x83f
+#define XAPIC_ID 0x20
+#define XAPIC_LVT_PMC 0x340
+#define LVT_VECTOR 0xffu
+#define LVT_MODE(lvt) ((lvt) >> 8 & 7)
+#define LVT_MODE_FIXED 0u
+#define LVT_MODE_NMI 4u
+#define LVT_MASKED (1u << 16)
+
+#endif
