@@ -3,6 +3,7 @@
 #
 #   CC=clang     another compiler           DEBUG=1      poisoned memory, lock ranks, -Og
 #   O=dir        another output directory   V=1          show the commands
+#   TESTS=1      adds the suites of tests/kernel to the kernel
 
 O := build
 CC := gcc
@@ -12,6 +13,7 @@ OBJCOPY := objcopy
 OBJDUMP := objdump
 HOSTCC := gcc
 DEBUG :=
+TESTS :=
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := help
@@ -28,7 +30,8 @@ CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g \
     -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
     -fno-pic -fno-pie -fno-stack-protector -fno-omit-frame-pointer -fno-strict-aliasing \
     -fno-asynchronous-unwind-tables -fcf-protection=none \
-    -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1)
+    -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1) \
+    $(if $(TESTS),-DTESTS=1)
 NASMDEBUG := -g -F dwarf
 NASMFLAGS := -f elf64 -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
 LDFLAGS := -m elf_x86_64 -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none \
@@ -42,10 +45,10 @@ BOOT_OBJS := $(addprefix boot/, \
 ARCH_OBJS := $(addprefix arch/x86/, \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o paging.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
+    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o object.o panic.o printk.o process.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o pmu_loops.o pmu_owner.o printk.o process.o \
     programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o)
@@ -55,8 +58,13 @@ REPLAY_OBJS := $(addprefix replay/, \
     checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o log_codec.o point.o \
     record.o record_fault.o record_log.o record_session.o recording.o replay.o \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
-    tick_step.o tour.o)
-OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) $(REPLAY_OBJS))
+    tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
+TEST_OBJS := $(addprefix tests/kernel/, \
+    die.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
+    suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
+    suite_waiting.o)
+OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
+    $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 
 KERNEL := $(O)/kernel.elf
 KERNEL32 := $(O)/kernel32.elf

@@ -20,6 +20,7 @@
     X(-1007, ERR_USAGE, "wrong arguments")                                                         \
     X(-1008, ERR_TOO_MANY_THREADS, "too many threads")                                             \
     X(-1009, ERR_NO_RECORDER, "no recorder is registered")                                         \
+    X(-1014, ERR_NO_SOURCE, "no tick source that can be used")                                     \
     X(-1010, ERR_BUSY, "busy")                                                                     \
     X(-1011, ERR_KILLED, "the program was killed")                                                 \
     X(-1012, ERR_FAILED, "failed")                                                                 \

@@ -11,6 +11,8 @@
 #include "kernel/commands.h"
 #include "kernel/console.h"
 #include "kernel/panic.h"
+#include "kernel/pmu_calibration.h"
+#include "kernel/pmu_owner.h"
 #include "kernel/printf.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
@@ -20,6 +22,7 @@
 #define BOOT_MAP_LIMIT (4ull << 30) /* what boot/entry.asm maps */
 
 _Noreturn void kernel_main(uint32_t magic, uint64_t info_address);
+void tests_register(void); /* tests/kernel, linked in by TESTS=1 */
 
 static void start_devices(void)
 {
@@ -43,6 +46,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
+    pmu_calibrate(false); /* before anything else runs in ring 3 */
     if (cmdline_get("run", script, sizeof(script)))
         command_run_line(script);
     else if (cmdline_has("tour"))
@@ -54,27 +58,31 @@ static void run_session(void *argument)
 
 _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
 {
-    console_init();                        /* from here on a panic can be read */
-    arch_early_init();                     /* features, control registers, GDT, IDT, TSS */
-    boot_info_parse(magic, info_address);  /* memory map, modules, command line */
+    console_init();                       /* from here on a panic can be read */
+    arch_early_init();                    /* features, control registers, GDT, IDT, TSS */
+    boot_info_parse(magic, info_address); /* memory map, modules, command line */
     if (boot_info.error)
         panic("boot information: %s", boot_info.error);
     cmdline_init(boot_info.cmdline);
     frames_init(&boot_info, BOOT_MAP_LIMIT);
-    paging_init(boot_info.ram_end);        /* final kernel address space, W^X */
+    paging_init(boot_info.ram_end); /* final kernel address space, W^X */
     frames_add_rest(&boot_info, BOOT_MAP_LIMIT);
-    arch_late_init();                      /* IST stacks with guard pages */
+    arch_late_init(); /* IST stacks with guard pages */
     if (!acpi_init(boot_info.rsdp_length ? boot_info.rsdp : NULL))
         printk("ACPI: no usable tables; one CPU assumed\n");
     apic_init();
     apic_setup_cpu();
-    timer_init();                          /* calibrates */
+    timer_init(); /* calibrates */
     timer_setup_cpu();
-    sched_init();                          /* this code becomes the idle thread of CPU 0 */
-    smp_start_all();                       /* the other CPUs run their idle loops */
+    pmu_owner_init(); /* counters off, NMI handlers */
+    sched_init();     /* this code becomes the idle thread of CPU 0 */
+    smp_start_all();  /* the other CPUs run their idle loops */
     shell_register_commands();
     commands_register();
-    replay_init();                         /* the recorder registers itself */
+    replay_init(); /* the recorder registers itself */
+#ifdef TESTS
+    tests_register();
+#endif
     programs_init(boot_info.module_count ? boot_info.modules[0].start : 0,
                   boot_info.module_count ? boot_info.modules[0].end : 0);
     start_devices();

@@ -68,6 +68,20 @@ static struct thread *dequeue(struct run_queue *queue)
     return thread;
 }
 
+static struct thread *dequeue_movable(struct run_queue *queue)
+{
+    list_for_each(link, &queue->threads)
+    {
+        struct thread *thread = list_entry(link, struct thread, run_link);
+        if (thread->pinned)
+            continue;
+        list_remove(&thread->run_link);
+        queue->length--;
+        return thread;
+    }
+    return NULL;
+}
+
 /* Takes one thread from the longest queue of another CPU. No lock held. */
 static struct thread *steal(void)
 {
@@ -82,7 +96,7 @@ static struct thread *steal(void)
     if (!longest)
         return NULL;
     spin_lock(&queues[best].lock);
-    struct thread *thread = dequeue(&queues[best]);
+    struct thread *thread = dequeue_movable(&queues[best]);
     if (thread)
         __atomic_store_n(&thread->cpu, this_cpu()->index, __ATOMIC_RELEASE);
     spin_unlock(&queues[best].lock);
@@ -161,7 +175,9 @@ static struct thread *dequeue_or_idle(struct run_queue *queue)
 static struct thread *choose_next(struct run_queue *queue, struct thread *self)
 {
     if (!cpu_usable(this_cpu()->index)) {
-        queue->evict = wants_cpu(self);
+        queue->evict = wants_cpu(self) && !self->pinned;
+        if (wants_cpu(self) && self->pinned)
+            enqueue(queue, self);
         return queue->evict ? queue->idle : dequeue_or_idle(queue);
     }
     struct thread *next = dequeue(queue);
@@ -215,6 +231,8 @@ static void queue_on(uint32_t cpu, struct thread *thread)
 /* An idle CPU, the thread's own before others, else the thread's own. */
 static uint32_t choose_cpu(const struct thread *thread)
 {
+    if (thread->pinned)
+        return thread->cpu;
     if (cpu_usable(thread->cpu) && queues[thread->cpu].is_idle && queues[thread->cpu].length == 0)
         return thread->cpu;
     for (uint32_t i = 0; i < cpu_count && cpu_usable(i); i++)

@@ -167,6 +167,18 @@ static int reboot_command(int count, char **words)
     power_reset();
 }
 
+/* For scripts: a command that must fail succeeds, and does not count as a failure. */
+static int try_command(int count, char **words)
+{
+    const struct command *command = count > 1 ? command_find(words[1]) : NULL;
+
+    if (!command)
+        return ERR_USAGE;
+    int result = command->function(count - 1, words + 1);
+    printk("try: %s: %s\n", words[1], result ? err_text(result) : "succeeded");
+    return result ? 0 : ERR_FAILED;
+}
+
 static struct command shell_commands[] = {
     {"clear", "", "clear the screen", clear_command, NULL},
     {"cmdline", "", "show the kernel command line", cmdline_command, NULL},
@@ -178,6 +190,7 @@ static struct command shell_commands[] = {
      NULL},
     {"reboot", "", "restart the machine", reboot_command, NULL},
     {"symbols", "ADDRESS | NAME", "find a kernel symbol", symbols_command, NULL},
+    {"try", "COMMAND", "run a command that must fail", try_command, NULL},
     {"uptime", "", "time since boot", uptime_command, NULL},
 };
 

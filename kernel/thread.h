@@ -31,6 +31,11 @@ enum thread_state {
     THREAD_DEAD,
 };
 
+/* Entries from ring 3 by kind; for the PMU's self-test. */
+struct entry_counts {
+    uint64_t system_calls, page_faults, interrupts, others;
+};
+
 #define WAIT_FOREVER (UINT64_MAX - 1)     /* no deadline, but can be interrupted */
 #define WAIT_UNINTERRUPTIBLE (UINT64_MAX) /* no deadline, thread_interrupt() is ignored */
 
@@ -46,6 +51,7 @@ struct thread {
     enum thread_state state; /* run queue lock */
     uint32_t cpu;            /* run queue lock: where it runs, ran last or is queued */
     bool idle;               /* fixed: the idle thread of its CPU */
+    bool pinned;             /* fixed before it starts: runs on `cpu` only */
     bool running;            /* run queue lock: is the current thread of `cpu` */
     bool was_interrupted;    /* atomic */
     struct list run_link;    /* run queue lock */
@@ -54,14 +60,15 @@ struct thread {
     uint64_t sleep_until;    /* timer lock; WAIT_FOREVER and above: not in the list */
     const char *waits_for;   /* owner writes, anyone reads: for `threads` and reports */
 
-    struct process *process;   /* fixed; NULL for kernel threads */
-    uint32_t index;            /* fixed; in the process, from 0; never used again in it */
-    struct list process_link;  /* process lock */
-    uint64_t clear_child_tid;  /* owner; user address or 0 */
-    uint64_t restart_deadline; /* owner; of a nanosleep that is started again, else 0 */
-    struct rec_thread *rec;    /* replay/: NULL when neither recorded nor replayed */
-    bool no_yield;             /* owner; keeps its CPU on the way to ring 3 (progress token) */
-    void (*entry)(void *);     /* kernel threads */
+    struct process *process;      /* fixed; NULL for kernel threads */
+    uint32_t index;               /* fixed; in the process, from 0; never used again in it */
+    struct list process_link;     /* process lock */
+    uint64_t clear_child_tid;     /* owner; user address or 0 */
+    uint64_t restart_deadline;    /* owner; of a nanosleep that is started again, else 0 */
+    struct entry_counts *entries; /* fixed; where entries from ring 3 are counted, or NULL */
+    struct rec_thread *rec;       /* replay/: NULL when neither recorded nor replayed */
+    bool no_yield;                /* owner; keeps its CPU on the way to ring 3 (progress token) */
+    void (*entry)(void *);        /* kernel threads */
     void *argument;
 };
 

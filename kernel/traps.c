@@ -11,15 +11,32 @@
 #include "kernel/emulate.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
+#include "kernel/pmu_owner.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
 #include "kernel/programs.h"
 #include "kernel/recorder.h"
 #include "mm/frames.h"
 
+#define FIRST_INTERRUPT 32
+
+static void count_entry(struct entry_counts *entries, unsigned vector)
+{
+    if (vector == VECTOR_SYSCALL)
+        entries->system_calls++;
+    else if (vector == VECTOR_PAGE_FAULT)
+        entries->page_faults++;
+    else if (vector >= FIRST_INTERRUPT)
+        entries->interrupts++;
+    else
+        entries->others++;
+}
+
 void upcall_user_enter(struct trap_frame *frame)
 {
     struct thread *self = current_thread();
+    if (self->entries)
+        count_entry(self->entries, (unsigned)frame->vector);
     if (self->rec)
         recorder_current()->enter(self, frame);
 }
@@ -133,15 +150,9 @@ void upcall_ipi_kick(void)
     this_cpu()->kick_count++;
 }
 
-bool upcall_nmi(struct trap_frame *frame)
-{
-    if (panic_in_progress())
-        panic_stop_this_cpu(frame);
-    return false;
-}
-
 _Noreturn void upcall_cpu_main(void)
 {
+    pmu_owner_setup_cpu();
     sched_cpu_main();
 }
 

@@ -139,10 +139,10 @@ static void *alloc_small(unsigned class_index)
 static void *alloc_large(size_t size)
 {
     unsigned order = SLAB_ORDER;
-    while (order <= FRAME_MAX_ORDER && (PAGE_SIZE << order) < size + LARGE_HEADER)
-        order++;
-    if (order > FRAME_MAX_ORDER)
+    if (size > (PAGE_SIZE << FRAME_MAX_ORDER) - LARGE_HEADER)
         return NULL;
+    while ((PAGE_SIZE << order) < size + LARGE_HEADER)
+        order++;
     uint64_t frame = frames_alloc(order);
     if (!frame)
         return NULL;

@@ -97,7 +97,9 @@ struct log_dep {
     /* the thread ends itself; a: status */                                                        \
     E(11, EXIT, "exit", 0, LOG_FIELD_A)                                                            \
     /* an exception ends the process; a: vector | error << 32, b: address */                       \
-    E(12, FATAL, "fatal", 0, LOG_FIELD_A | LOG_FIELD_B | LOG_FIELD_DEPS)
+    E(12, FATAL, "fatal", 0, LOG_FIELD_A | LOG_FIELD_B | LOG_FIELD_DEPS)                           \
+    /* munmap or mprotect has taken page from the views that held it */                            \
+    E(13, REVOKE, "revoke", 0, LOG_FIELD_PAGE | LOG_FIELD_DEPS)
 
 enum log_kind {
 #define E(number, name, text, asynchronous, fields) LOG_##name = number,

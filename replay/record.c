@@ -40,6 +40,8 @@ static void wait_for_requesters(struct rec_thread *rec)
     irq_disable();
 }
 
+static const struct tick_stop no_stop = {.kind = TICK_STOP_NONE};
+
 bool record_leave(struct rec_thread *rec, struct trap_frame *frame)
 {
     if (rec->session->abort) {
@@ -55,7 +57,7 @@ bool record_leave(struct rec_thread *rec, struct trap_frame *frame)
         cpu_write_cr3(rec->root);
         rec->flush = false;
     }
-    bool emulated = ready && rec->session->source->leave(rec, frame, NULL) == TICK_EMULATED;
+    bool emulated = ready && rec->session->source->leave(rec, frame, &no_stop) == TICK_EMULATED;
     if (emulated)
         rec->point = point_make(rec->ticks.ticks, frame);
     bool go = ready && !emulated;

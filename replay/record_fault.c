@@ -90,12 +90,13 @@ static void wait_for_token(struct rec_thread *rec)
 
 /* --- holds --- */
 
-static uint64_t hold_window(void)
+static uint64_t hold_window(const struct rec_thread *rec)
 {
-    static uint64_t window = UINT64_MAX;
-    if (window == UINT64_MAX)
-        window = cmdline_number("hold_us", 50) * 1000;
-    return window;
+    static uint64_t configured = UINT64_MAX - 1; /* UINT64_MAX: by the source */
+    if (configured == UINT64_MAX - 1)
+        configured = cmdline_number("hold_us", UINT64_MAX);
+    uint64_t microseconds = configured == UINT64_MAX ? rec->session->source->hold_us : configured;
+    return microseconds * 1000;
 }
 
 static void hold_begin(struct rec_thread *rec, uint64_t address)
@@ -106,8 +107,8 @@ static void hold_begin(struct rec_thread *rec, uint64_t address)
         for (unsigned i = 0; i < HOLD_PAGES; i++)
             __atomic_store_n(&hold->pages[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&hold->progress, rec->progress, __ATOMIC_RELAXED);
-    __atomic_store_n(&hold->earliest, now + hold_window(), __ATOMIC_RELAXED);
-    __atomic_store_n(&hold->latest, now + hold_window() + HOLD_LATEST_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&hold->earliest, now + hold_window(rec), __ATOMIC_RELAXED);
+    __atomic_store_n(&hold->latest, now + hold_window(rec) + HOLD_LATEST_NS, __ATOMIC_RELAXED);
     unsigned slot = (unsigned)(address / PAGE_SIZE) % HOLD_PAGES;
     __atomic_store_n(&hold->pages[slot], address, __ATOMIC_RELEASE);
 }
@@ -241,8 +242,10 @@ static bool promote(const struct request *request, struct user_page *page)
     if (mapped)
         record_append_locked(rec, &event);
     spin_unlock(&rec->view_lock);
-    if (!mapped)
+    if (!mapped) { /* victims were demoted and nothing says so: this recording is worth nothing */
+        record_abort(rec->session, "out of memory");
         return false;
+    }
     bool granted = crew_grant(page, rec->slot, request->write);
     kassert(granted && crew_consistent(page));
     cpu_invlpg(page->address);
@@ -355,34 +358,36 @@ int record_page_acquire(struct thread *thread, uint64_t address, bool write,
 
 /* --- revoking, for munmap and mprotect --- */
 
-struct revoke {
-    struct rec_thread *rec;
-    struct dep_set deps;
-};
+/* Whoever gets the page next must come after all that lost it here, and can get it as soon as it is
+ * unlocked: so the event with those dependencies stands for the page's last write from now on. */
+static void log_revoked(struct rec_thread *rec, struct user_page *page, struct dep_set *deps)
+{
+    struct log_event event = {.kind = LOG_REVOKE};
+    event.page = page->address;
+    dep_add(deps, page->last_write);
+    record_add_deps(rec, &event, deps);
+    uint64_t number = record_append(rec, &event);
+    crew_reset(page);
+    page->last_write = (struct stamp){.slot = rec->slot, .event = number};
+}
 
 static void revoke_page(struct user_page *page, void *argument)
 {
-    struct revoke *revoke = argument;
-    struct rec_thread *rec = revoke->rec;
+    struct rec_thread *rec = argument;
+    struct dep_set deps = {{0}};
     spin_lock(&page->lock);
-    demote_victims(rec, page, true, 0, &revoke->deps);
-    spin_lock(&rec->view_lock);
-    view_set(rec, page, LOG_RIGHTS_NONE, 0);
-    rec->flush = true;
-    spin_unlock(&rec->view_lock);
-    crew_reset(page);
+    if (page->holders) {
+        demote_victims(rec, page, true, 0, &deps);
+        spin_lock(&rec->view_lock);
+        view_set(rec, page, LOG_RIGHTS_NONE, 0);
+        rec->flush = true;
+        spin_unlock(&rec->view_lock);
+        log_revoked(rec, page, &deps);
+    }
     spin_unlock(&page->lock);
 }
 
 void record_revoke(struct thread *thread, uint64_t start, uint64_t end)
 {
-    struct process *process = thread->process;
-    struct revoke revoke = {.rec = thread->rec};
-    struct log_event event = {.kind = LOG_ORDER, .a = OBJECT_MAP};
-    space_for_each_page(process->space, start, end, revoke_page, &revoke);
-    record_add_deps(thread->rec, &event, &revoke.deps);
-    spin_lock(&process->space->lock);
-    uint64_t number = record_append(thread->rec, &event);
-    process->map.last = (struct stamp){.slot = thread->rec->slot, .event = number};
-    spin_unlock(&process->space->lock);
+    space_for_each_page(thread->process->space, start, end, revoke_page, thread->rec);
 }

@@ -47,7 +47,6 @@ static struct recording *describe(struct process *process)
     string_copy(recording->program, process->name, sizeof(recording->program));
     string_copy(recording->warnings, process->warnings, sizeof(recording->warnings));
     join_arguments(recording->command, sizeof(recording->command), process);
-    recording->source = tick_source_step.name;
     recording->unit = configured_unit();
     recording->cpus = sched_usable_cpus();
     recording->limit = cmdline_number("log_limit_mib", DEFAULT_LIMIT_MIB) << 20;
@@ -121,9 +120,10 @@ static int begin(struct process *process, struct recording *recording, struct se
     int error = checkpoint_capture_process(recording, process);
     if (error)
         return error;
-    *session = session_create(process, recording, false);
-    if (!*session)
-        return ERR_NO_MEMORY;
+    *session = session_create(process, recording, false, &error);
+    if (error)
+        return error;
+    recording->source = (*session)->source->name;
     space_for_each_page(process->space, 0, USER_END, reset_page, NULL);
     forget_order(process);
     error = attach_threads(*session);

@@ -76,6 +76,10 @@ static bool apply_here(struct rec_thread *rec)
 {
     struct user_page *page;
     uint64_t done = rec->done;
+    if (replay_slack_due(rec)) {
+        replay_apply_due(rec);
+        return rec->done != done;
+    }
     if (!rec->has_next || !log_point_equal(&rec->point, &rec->next.point))
         return false;
     switch (rec->next.kind) {
@@ -117,7 +121,11 @@ bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
     check_not_past(rec);
     if (replay_diverged(rec->session))
         return false; /* the process is ending: so will we, at the next look */
-    return rec->session->source->leave(rec, frame, &rec->next.point) == TICK_GO;
+    /* A synchronous event comes by itself; the stop behind it is for when it does not. */
+    bool exact = log_kind_asynchronous(rec->next.kind) && !rec->next_has_slack;
+    struct tick_stop stop = {.kind = exact ? TICK_STOP_AT : TICK_STOP_AFTER,
+                             .point = rec->next.point};
+    return rec->session->source->leave(rec, frame, &stop) == TICK_GO;
 }
 
 /* --- faults --- */
@@ -268,13 +276,20 @@ static void forget_page(struct user_page *page, void *argument)
     cpu_invlpg(page->address);
 }
 
-/* The others have given the pages up themselves by the time the ORDER's dependencies are done. */
+/* The others have given their pages up themselves by the time the events' dependencies are done. */
 void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
 {
-    struct process *process = rec->session->process;
-    replay_order_wait(rec, &process->map);
-    space_for_each_page(process->space, start, end, forget_page, rec);
-    replay_order_done(rec);
+    for (;;) {
+        replay_apply_due(rec);
+        if (replay_diverged(rec->session) || !rec->has_next || rec->next.kind != LOG_REVOKE)
+            break;
+        if (rec->next.page < start || rec->next.page >= end)
+            replay_diverge(rec, "wrong-page", "page 0x%llx is not in the range of the call",
+                           (unsigned long long)rec->next.page);
+        else if (replay_expect(rec, LOG_REVOKE) && replay_wait_deps(rec))
+            replay_event_done(rec);
+    }
+    space_for_each_page(rec->session->process->space, start, end, forget_page, rec);
 }
 
 uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value)

@@ -35,8 +35,10 @@ static int record_process(struct process *process, struct recording **out)
 {
     struct session *session;
     int error = record_begin(process, &session);
-    if (error)
+    if (error) {
+        process_drop_thread(process, process_main_thread(process));
         return error;
+    }
     *out = session->recording;
     process_start(process);
     process_wait(process);
@@ -212,5 +214,6 @@ void replay_commands_register(void)
     for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         command_register(&table[i]);
     edit_register_command();
+    tick_source_register_command();
     tour_register_command();
 }

@@ -15,10 +15,60 @@
 #define SPINS_BEFORE_SLEEP 20000
 #define SPINS_PER_PAUSE 16 /* PAUSE gives an emulator's host thread away: dear there */
 #define STUCK_NS 60000000000ull
+#define SLACK_MARGIN 4 /* ticks */
+#define SLACK_PAGES 16
+
+/* Pages that the demotions looked at take away. */
+struct page_set {
+    uint64_t pages[SLACK_PAGES];
+    unsigned count;
+};
+
+static bool set_contains(const struct page_set *set, const struct log_event *event)
+{
+    if (!(log_kind_fields(event->kind) & LOG_FIELD_PAGE))
+        return false;
+    for (unsigned i = 0; i < set->count; i++)
+        if (set->pages[i] == event->page)
+            return true;
+    return false;
+}
+
+/* Whether the demotion that comes next may be applied late: at any stop before the thread would use
+ * the right that it loses (its next promotion of that page). A late stop passes the points of
+ * further demotions, so the same must hold for them. The thread comes into the kernel at its next
+ * synchronous event at the latest, by itself, unless that is the promotion of such a page: there
+ * it would not fault. Otherwise the source's stop comes, at `latest` ticks at the latest. */
+static bool has_slack(const struct rec_thread *rec, uint64_t latest)
+{
+    struct stream_cursor ahead = rec->cursor;
+    struct page_set set = {.pages = {rec->next.page}, .count = 1};
+    struct log_event event;
+    while (stream_next(&ahead, &event)) {
+        if (event.point.ticks > latest)
+            return true;
+        if (event.kind == LOG_STOP)
+            return false;
+        if (event.kind != LOG_DEMOTE)
+            return !set_contains(&set, &event);
+        if (set.count == SLACK_PAGES)
+            return false;
+        set.pages[set.count++] = event.page;
+    }
+    return !ahead.error;
+}
 
 static void read_next(struct rec_thread *rec)
 {
     rec->has_next = stream_next(&rec->cursor, &rec->next);
+    rec->next_has_slack = false;
+    uint32_t skid = rec->session->source->skid();
+    if (!rec->has_next || rec->next.kind != LOG_DEMOTE || skid == 0)
+        return;
+    uint64_t latest = rec->next.point.ticks + skid + SLACK_MARGIN;
+    rec->next_has_slack = has_slack(rec, latest);
+    if (rec->next_has_slack && latest > rec->slack_until)
+        rec->slack_until = latest;
 }
 
 void replay_open(struct rec_thread *rec)
@@ -156,7 +206,7 @@ bool replay_wait_deps(struct rec_thread *rec)
 
 /* --- asynchronous events --- */
 
-static void apply_demote(struct rec_thread *rec)
+static void apply_demote(struct rec_thread *rec, uint64_t *how)
 {
     struct session *session = rec->session;
     struct user_page *page = space_page(session->process->space, rec->next.page);
@@ -169,15 +219,39 @@ static void apply_demote(struct rec_thread *rec)
     uint32_t prot = entry & PT_NX ? 0 : ABI_PROT_EXEC;
     view_set(rec, page, rec->next.rights, prot);
     cpu_invlpg(rec->next.page);
-    __atomic_add_fetch(&session->exact, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(how, 1, __ATOMIC_RELAXED);
     replay_event_done(rec);
+}
+
+bool replay_slack_due(const struct rec_thread *rec)
+{
+    return rec->has_next && rec->next.kind == LOG_DEMOTE &&
+           (rec->next_has_slack || rec->point.ticks <= rec->slack_until) &&
+           point_relation(&rec->point, &rec->next.point) == POINT_PAST;
+}
+
+/* The thread stands at its next synchronous event, so whatever comes before that is due. */
+static bool at_next_synchronous(const struct rec_thread *rec)
+{
+    struct stream_cursor ahead = rec->cursor;
+    struct log_event event;
+    while (stream_next(&ahead, &event))
+        if (!log_kind_asynchronous(event.kind))
+            return log_point_equal(&event.point, &rec->point);
+    return false;
 }
 
 void replay_apply_due(struct rec_thread *rec)
 {
-    while (rec->has_next && rec->next.kind == LOG_DEMOTE && !replay_diverged(rec->session) &&
-           point_relation(&rec->point, &rec->next.point) == POINT_AT)
-        apply_demote(rec);
+    struct session *session = rec->session;
+    while (rec->has_next && rec->next.kind == LOG_DEMOTE && !replay_diverged(session)) {
+        if (log_point_equal(&rec->point, &rec->next.point))
+            apply_demote(rec, &session->exact);
+        else if (replay_slack_due(rec) || at_next_synchronous(rec))
+            apply_demote(rec, &session->slack);
+        else
+            break;
+    }
 }
 
 /* --- synchronous events --- */

@@ -39,8 +39,9 @@ static struct session *prepare(struct recording *recording, int *error)
         process = checkpoint_restore(recording, threads, error);
     if (process) {
         process->quiet = true;
-        session = session_create(process, recording, true);
-        *error = session ? attach(session, threads) : ERR_NO_MEMORY;
+        session = session_create(process, recording, true, error);
+        if (session)
+            *error = attach(session, threads);
     }
     if (process && *error) {
         drop_threads(process, threads);

@@ -18,8 +18,11 @@ void replay_open(struct rec_thread *rec);
 /* The next event is done: others may rely on it. */
 void replay_event_done(struct rec_thread *rec);
 
-/* Demotions that are due at the thread's point, in stream order. */
+/* Demotions that are due at the thread's point, in stream order: those of this point, those with
+ * slack whose point is behind it, and, when the thread has come to its next synchronous event, all
+ * that stand before that. */
 void replay_apply_due(struct rec_thread *rec);
+bool replay_slack_due(const struct rec_thread *rec);
 
 /* Applies what is due; then the next event must be of this kind and at the thread's point. False:
  * diverged. */

@@ -4,20 +4,29 @@
 
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
+#include "kernel/err.h"
 #include "kernel/panic.h"
 #include "kernel/recorder.h"
 #include "kernel/string.h"
 #include "mm/heap.h"
 
-struct session *session_create(struct process *process, struct recording *recording, bool replay)
+struct session *session_create(struct process *process, struct recording *recording, bool replay,
+                               int *error)
 {
-    struct session *session = kzalloc(sizeof(*session));
-    if (!session)
+    const struct tick_source *source = tick_source_select(recording->unit);
+    *error = source ? source->open(recording->unit) : ERR_NO_SOURCE;
+    if (*error)
         return NULL;
+    struct session *session = kzalloc(sizeof(*session));
+    if (!session) {
+        source->close();
+        *error = ERR_NO_MEMORY;
+        return NULL;
+    }
     session->process = process;
     session->recording = recording;
     session->replay = replay;
-    session->source = &tick_source_step;
+    session->source = source;
     session->unit = recording->unit;
     spin_init(&session->lock, LOCK_SESSION, "session");
     return session;
@@ -35,6 +44,7 @@ void session_free(struct session *session)
 {
     for (uint32_t i = 0; i < session->slots; i++)
         free_thread(session->threads[i]);
+    session->source->close();
     kfree(session);
 }
 

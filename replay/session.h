@@ -73,6 +73,8 @@ struct rec_thread {
     /* Replay. */
     struct stream_cursor cursor; /* o */
     struct log_event next;       /* o; the event to come */
+    bool next_has_slack;         /* o; a demotion that may be applied late */
+    uint64_t slack_until;        /* o; up to here a late stop may pass demotions */
     bool has_next;               /* o */
     uint64_t done;               /* a; events done */
     struct wait_queue progress_made;
@@ -114,7 +116,10 @@ struct session {
     uint8_t end_hash[STATE_HASH_BYTES];
 };
 
-struct session *session_create(struct process *process, struct recording *recording, bool replay);
+/* NULL with *error: ERR_NO_MEMORY, ERR_NO_SOURCE, ERR_BUSY (ticks of another unit are being
+ * counted). Thread context. */
+struct session *session_create(struct process *process, struct recording *recording, bool replay,
+                               int *error);
 void session_free(struct session *session); /* all threads have ended */
 
 /* Adds a thread with an empty view. NULL: LOG_MAX_SLOTS, or memory has run out. */

@@ -3,7 +3,7 @@
 # TAP: spin proves the claims of docs/model at several sizes, and finds each rule to be needed.
 #
 #   tests/model.sh                    about a minute on two cores, at most 1.5 GB for each search
-#   MODEL_SIZE=large tests/model.sh   larger sizes as well: some ten minutes, 3 GB for each search
+#   MODEL_SIZE=large tests/model.sh   larger sizes as well: some ten minutes, 4 GB for each search
 #   JOBS=n                            searches at once (2)
 #   MODEL_BUILD=dir                   instead of build/model
 #
@@ -57,7 +57,7 @@ SIZES_LIVE='2 x 2 x 2, the first instruction of each thread on one or two pages
     -O0 -DNACCESS=1 -DEXPIRY=1 -DNO_TOKEN -DMAXEV=1'
 
 LARGE='2 x 2 x 2, each instruction on one or two pages
-    -O2 -DPROGRAM=2 -DFAULT_BOUND=4
+    -O2 -DPROGRAM=2 -DMAXEV=16 -DFAULT_BOUND=4
 2 x 2 x 3, one page each, holds expire at any time
     -O2 -DNACCESS=3 -DMAXEV=14 -DFAULT_BOUND=4
 3 x 2 x 1, each instruction on one or two pages
@@ -175,8 +175,8 @@ model_verdict() {
 }
 
 model_count() {
-    awk '/ states, stored/ { states = $1 } /actual memory usage$/ { mb = $1 } /elapsed time/ { s = $4 }
-        / transitions \(/ { moves = $1 }
+    awk '/ states, stored/ { states = $1 } / transitions \(/ { moves = $1 }
+        /actual memory usage$/ { mb = $1 } /elapsed time/ { s = $4 }
         END { printf "%d states, %d transitions, %d MB, %.1f s", states, moves, mb, s }' \
         "$BUILD/$1/output" 2>&1
 }
@@ -190,7 +190,7 @@ model_is() {
 model_explain() {
     echo "$1: expected: $2; found: $(model_verdict "$1")"
     echo "repeat: cd ${BUILD@Q}/$1 && sh repeat.sh"
-    head -n 5 "$BUILD/$1/output" 2>&1
+    grep -E -m 5 "^pan|rror|$CUT_SHORT" "$BUILD/$1/output" 2>&1
 }
 
 # --- The tables ---------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ static const struct event architectural[] = {
 };
 
 static const struct event skylake[] = {
-    {0x01c4, S(CONDITIONAL)}, {0x02c4, S(CALL)},   {0x08c4, S(RETURN)},
+    {0x01c4, S(CONDITIONAL)}, {0x02c4, S(CALL)},    {0x08c4, S(RETURN)},
     {0x10c4, S(NOT_TAKEN)},   {0x20c4, NEAR_TAKEN}, {0x40c4, S(FAR)},
 };
 

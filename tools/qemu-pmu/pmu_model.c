@@ -3,8 +3,12 @@
  *
  * Pure. Exactness: a counter that sums k words and may count R more events arms each of them for
  * ceil(R / k). Until the first of them is there the others are at least one short, so the sum is at
- * most k * ceil(R / k) - (k - 1) <= R: the R-th event cannot be passed unseen.
+ * most k * ceil(R / k) - (k - 1) <= R: the R-th event cannot be passed unseen. That stays true of
+ * what is left after any number of events, so the words are armed anew only when one of them is 0
+ * or something else has changed.
  */
+#include <string.h>
+
 #include "tools/qemu-pmu/pmu_bits.h"
 #include "tools/qemu-pmu/pmu_model.h"
 
@@ -16,6 +20,7 @@ void pmu_reset(struct pmu *pmu, const struct pmu_config *config, unsigned index)
     *pmu = (struct pmu){
         .config = config,
         .global_control = (1ull << PMU_PROGRAMMABLE) - 1,
+        .changed = true,
         .random = (config->seed + index + 1) * 0x9e3779b97f4a7c15ull | 1,
     };
 }
@@ -87,14 +92,6 @@ static pmu_word_set enabled_words(const struct pmu *pmu, unsigned index)
                            : programmed_words(pmu, index, any_mode);
 }
 
-pmu_word_set pmu_counter_words(const struct pmu *pmu, unsigned index)
-{
-    if (!(pmu->global_control & status_bit(index)) ||
-        pmu->global_status & GLOBAL_STATUS_COUNTERS_FROZEN)
-        return 0;
-    return enabled_words(pmu, index);
-}
-
 pmu_word_set pmu_wanted_words(const struct pmu *pmu)
 {
     pmu_word_set words = 0;
@@ -102,6 +99,16 @@ pmu_word_set pmu_wanted_words(const struct pmu *pmu)
     for (unsigned i = 0; i < PMU_COUNTERS; i++)
         words |= enabled_words(pmu, i);
     return words;
+}
+
+void pmu_registers_changed(struct pmu *pmu)
+{
+    bool frozen = pmu->global_status & GLOBAL_STATUS_COUNTERS_FROZEN;
+
+    for (unsigned i = 0; i < PMU_COUNTERS; i++)
+        pmu->counter[i].words =
+            !frozen && pmu->global_control & status_bit(i) ? enabled_words(pmu, i) : 0;
+    pmu->changed = true;
 }
 
 uint64_t pmu_counter_value(const struct pmu *pmu, unsigned index)
@@ -143,6 +150,7 @@ static void overflow(struct pmu *pmu, unsigned index)
     uint64_t skid;
 
     pmu->overflows++;
+    pmu->changed = true;
     if (pmu->config->broken != PMU_BROKEN_NOSTATUS)
         pmu->global_status |= status_bit(index);
     if (!interrupts(pmu, index) || counter->late)
@@ -169,26 +177,47 @@ static void count(struct pmu *pmu, unsigned index, uint64_t events)
     }
 }
 
+/* Takes one out of a set that is not empty. */
+static unsigned take_word(pmu_word_set *set)
+{
+    unsigned word = (unsigned)__builtin_ctz(*set);
+
+    *set &= *set - 1;
+    return word;
+}
+
 static uint64_t *word_of(uint64_t words[PMU_SOURCES][PMU_MODES], unsigned number)
 {
     return &words[number / PMU_MODES][number % PMU_MODES];
 }
 
+/* What has happened since the last time, by words. */
+static void take_events(struct pmu *pmu, struct pmu_words *words,
+                        uint64_t events[PMU_SOURCES * PMU_MODES])
+{
+    for (pmu_word_set set = pmu->armed; set;) {
+        unsigned w = take_word(&set);
+        uint64_t now = *word_of(words->word, w);
+
+        events[w] = now - *word_of(pmu->folded, w);
+        *word_of(pmu->folded, w) = now;
+        if (!now)
+            pmu->changed = true;
+    }
+}
+
+/* A counter that has just been started has words that are not armed: they have counted nothing. */
 static void fold(struct pmu *pmu, struct pmu_words *words)
 {
     uint64_t events[PMU_SOURCES * PMU_MODES];
 
-    for (unsigned w = 0; w < PMU_SOURCES * PMU_MODES; w++) {
-        events[w] = *word_of(words->word, w) - *word_of(pmu->armed, w);
-        *word_of(pmu->armed, w) = *word_of(words->word, w);
-    }
+    take_events(pmu, words, events);
     for (unsigned i = 0; i < PMU_COUNTERS; i++) {
-        pmu_word_set set = pmu_counter_words(pmu, i);
+        pmu_word_set set = pmu->counter[i].words & pmu->armed;
         uint64_t sum = 0;
 
-        for (unsigned w = 0; w < PMU_SOURCES * PMU_MODES; w++)
-            if (set >> w & 1)
-                sum += events[w];
+        while (set)
+            sum += events[take_word(&set)];
         if (sum)
             count(pmu, i, sum);
     }
@@ -198,7 +227,7 @@ static void fold(struct pmu *pmu, struct pmu_words *words)
 static void hurry_stopped(struct pmu *pmu)
 {
     for (unsigned i = 0; i < PMU_COUNTERS; i++) {
-        if (!pmu->counter[i].late || pmu_counter_words(pmu, i))
+        if (!pmu->counter[i].late || pmu->counter[i].words)
             continue;
         pmu->counter[i].late = 0;
         pmu->interrupt_due = true;
@@ -215,32 +244,35 @@ static uint64_t events_to_stop(const struct pmu *pmu, unsigned index)
     return counter->late && counter->late < events ? counter->late : events;
 }
 
+static void arm_counter(const struct pmu *pmu, unsigned index, struct pmu_words *words)
+{
+    pmu_word_set set = pmu->counter[index].words;
+    unsigned summed = (unsigned)__builtin_popcount(set);
+
+    while (set) {
+        uint64_t share = (events_to_stop(pmu, index) + summed - 1) / summed;
+        uint64_t *word = word_of(words->word, take_word(&set));
+
+        if (share < -*word)
+            *word = -share;
+    }
+}
+
 static void arm(struct pmu *pmu, struct pmu_words *words)
 {
-    pmu_word_set all = 0;
+    pmu_word_set used = 0;
 
-    for (unsigned w = 0; w < PMU_SOURCES * PMU_MODES; w++)
-        *word_of(words->word, w) = 1; /* 2^64 - 1 events to 0: never */
-    for (unsigned i = 0; i < PMU_COUNTERS; i++) {
-        pmu_word_set set = pmu_counter_words(pmu, i);
-        unsigned summed = (unsigned)__builtin_popcount(set);
-
-        all |= set;
-        for (unsigned w = 0; w < PMU_SOURCES * PMU_MODES; w++) {
-            uint64_t share;
-
-            if (!(set >> w & 1))
-                continue;
-            share = (events_to_stop(pmu, i) + summed - 1) / summed;
-            if (share < -*word_of(words->word, w))
-                *word_of(words->word, w) = -share;
-        }
-    }
-    for (unsigned w = 0; w < PMU_SOURCES * PMU_MODES; w++)
-        *word_of(pmu->armed, w) = *word_of(words->word, w);
+    for (unsigned i = 0; i < PMU_COUNTERS; i++)
+        used |= pmu->counter[i].words;
+    for (pmu_word_set set = used | pmu->armed; set;)
+        *word_of(words->word, take_word(&set)) = 1; /* 2^64 - 1 events to 0: never */
+    for (unsigned i = 0; i < PMU_COUNTERS; i++)
+        arm_counter(pmu, i, words);
+    memcpy(pmu->folded, words->word, sizeof(pmu->folded));
+    pmu->armed = used;
     for (unsigned mode = 0; mode < PMU_MODES; mode++)
         words->want_direction[mode] =
-            all & (PMU_WORD(PMU_TAKEN, mode) | PMU_WORD(PMU_NOT_TAKEN, mode));
+            used & (PMU_WORD(PMU_TAKEN, mode) | PMU_WORD(PMU_NOT_TAKEN, mode));
 }
 
 /* --- interrupts ------------------------------------------------------------------------------ */
@@ -251,6 +283,7 @@ static void freeze(struct pmu *pmu)
         pmu->global_status |= GLOBAL_STATUS_COUNTERS_FROZEN;
     else
         pmu->global_control = 0;
+    pmu_registers_changed(pmu);
 }
 
 static bool take_interrupt(struct pmu *pmu)
@@ -279,6 +312,8 @@ bool pmu_settle(struct pmu *pmu, struct pmu_words *words)
     fold(pmu, words);
     hurry_stopped(pmu);
     interrupt = take_interrupt(pmu);
-    arm(pmu, words);
+    if (pmu->changed)
+        arm(pmu, words);
+    pmu->changed = false;
     return interrupt;
 }

@@ -2,8 +2,8 @@
 /* One vCPU's emulated PMU: registers, counters, overflow. Pure; also compiled for the host's tests.
  *
  * The translated guest code adds to words, one for each (source, mode), and calls when a word
- * becomes 0. pmu_settle() folds what the words counted into the counters and arms each word so that
- * it becomes 0 no later than the next thing that must not be missed. Whoever reads or changes
+ * becomes 0. pmu_settle() folds what the words counted into the counters and sees to it that each
+ * word becomes 0 no later than the next thing that must not be missed. Whoever reads or changes
  * registers settles before (so that they are up to date) and after (so that the words fit them).
  *
  * All calls are for one vCPU, from its own thread, or while it is stopped.
@@ -58,8 +58,9 @@ struct pmu_words {
 
 struct pmu_counter {
     uint64_t value;
-    uint64_t select; /* IA32_PERFEVTSELx; unused for fixed ones */
-    uint64_t late;   /* events until the interrupt of an overflow that has happened; 0: none */
+    pmu_word_set words; /* what it counts as things are; 0: it stands */
+    uint64_t select;    /* IA32_PERFEVTSELx; unused for fixed ones */
+    uint64_t late;      /* events until the interrupt of an overflow that has happened; 0: none */
     unsigned residue;
 };
 
@@ -72,12 +73,14 @@ struct pmu {
     uint64_t debug_control;
     bool interrupt_due;
     uint64_t random;
-    uint64_t armed[PMU_SOURCES][PMU_MODES]; /* the words as they were armed */
+    pmu_word_set armed;                      /* the words in use; the others hold anything */
+    uint64_t folded[PMU_SOURCES][PMU_MODES]; /* the values up to which they have been counted */
+    bool changed;                            /* the words must be armed anew */
     uint64_t interrupts, overflows, settled;
 };
 
-/* Power-up or RESET. INIT leaves the PMU as it is (SDM vol. 3, table 10-1). index: any number, makes
- * random skids differ between vCPUs. The words must then be settled. */
+/* Power-up or RESET. INIT leaves the PMU as it is (SDM vol. 3, table 10-1). index: any number,
+ * makes random skids differ between vCPUs. The words must then be settled. */
 void pmu_reset(struct pmu *pmu, const struct pmu_config *config, unsigned index);
 
 /* True: the interrupt of LVTPC must be raised now. */
@@ -97,7 +100,7 @@ bool pmu_read_counter(const struct pmu *pmu, uint32_t ecx, uint64_t *value); /* 
 void pmu_cpuid(const struct pmu_config *config, uint32_t registers[4]);
 
 /* pmu_model.c, for pmu_registers.c */
-pmu_word_set pmu_counter_words(const struct pmu *pmu, unsigned index); /* 0: it does not count */
 uint64_t pmu_counter_value(const struct pmu *pmu, unsigned index);
+void pmu_registers_changed(struct pmu *pmu);
 
 #endif

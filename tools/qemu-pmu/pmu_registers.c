@@ -10,7 +10,7 @@
 #include "tools/qemu-pmu/pmu_model.h"
 
 #define GLOBAL_COUNTERS                                                                            \
-    ((1ull << PMU_PROGRAMMABLE) - 1 | ((1ull << PMU_FIXED) - 1) << GLOBAL_FIXED_SHIFT)
+    (((1ull << PMU_PROGRAMMABLE) - 1) | ((1ull << PMU_FIXED) - 1) << GLOBAL_FIXED_SHIFT)
 
 /* Maps an MSR of one of the blocks to the counter's number. */
 static bool in_block(uint32_t msr, uint32_t first, unsigned count, unsigned *index)
@@ -198,7 +198,7 @@ static bool write_status(struct pmu *pmu, uint64_t value, bool set)
     return true;
 }
 
-bool pmu_write_msr(struct pmu *pmu, uint32_t msr, uint64_t value)
+static bool write(struct pmu *pmu, uint32_t msr, uint64_t value)
 {
     unsigned index;
 
@@ -219,6 +219,14 @@ bool pmu_write_msr(struct pmu *pmu, uint32_t msr, uint64_t value)
         return write_status(pmu, value, true);
     }
     return false; /* read-only: CAPABILITIES, GLOBAL_STATUS, GLOBAL_INUSE */
+}
+
+bool pmu_write_msr(struct pmu *pmu, uint32_t msr, uint64_t value)
+{
+    bool written = write(pmu, msr, value);
+
+    pmu_registers_changed(pmu);
+    return written;
 }
 
 /* --- CPUID ----------------------------------------------------------------------------------- */

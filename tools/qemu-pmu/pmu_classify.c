@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which source of events an instruction is, by the kernel's own instruction decoder. Pure. */
+#include "arch/x86/insn.h"
+#include "tools/qemu-pmu/pmu_classify.h"
+
+static uint32_t pack_condition(const struct insn *insn)
+{
+    return insn->kind | (uint32_t)insn->condition << 8 | (uint32_t)insn->address_size << 16;
+}
+
+bool pmu_is_taken(uint32_t condition, uint64_t rflags, uint64_t rcx)
+{
+    struct insn insn = {
+        .class = INSN_COND_BRANCH,
+        .kind = condition & 0xff,
+        .condition = condition >> 8 & 0xff,
+        .address_size = condition >> 16 & 0xff,
+    };
+
+    return insn_condition(&insn, rflags, rcx);
+}
+
+static bool decode(const uint8_t *bytes, size_t length, unsigned bits, struct insn *insn)
+{
+    unsigned available = length < INSN_MAX_LENGTH ? (unsigned)length : INSN_MAX_LENGTH;
+
+    return !insn_decode(bytes, available, (enum insn_mode)bits, insn);
+}
+
+bool pmu_classify(const uint8_t *bytes, size_t length, unsigned bits, struct pmu_branch *branch)
+{
+    struct insn insn;
+
+    if (!decode(bytes, length, bits, &insn))
+        return false;
+    *branch = (struct pmu_branch){.certain = PMU_CERTAIN_BEFORE};
+    switch (insn.class) {
+    case INSN_COND_BRANCH:
+        branch->source = PMU_CONDITIONAL;
+        branch->condition = pack_condition(&insn);
+        return true;
+    case INSN_JMP:
+        branch->source = PMU_JUMP;
+        if (insn.operand.present && !insn.operand.is_register)
+            branch->certain = PMU_CERTAIN_READ;
+        return true;
+    case INSN_CALL:
+        branch->source = PMU_CALL;
+        branch->certain = PMU_CERTAIN_WRITE;
+        return true;
+    case INSN_RET:
+        branch->source = PMU_RETURN;
+        branch->certain = PMU_CERTAIN_READ;
+        return true;
+    case INSN_FAR:
+        branch->source = PMU_FAR;
+        return true;
+    }
+    return false;
+}
+
+unsigned pmu_match_0f(const uint8_t *bytes, size_t length, unsigned bits, uint8_t opcode)
+{
+    struct insn insn;
+
+    if (!decode(bytes, length, bits, &insn) || insn.prefixes.vector || insn.map != 1)
+        return 0;
+    return insn.opcode == opcode ? insn.length : 0;
+}

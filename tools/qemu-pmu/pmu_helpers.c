@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's RDMSR, WRMSR, CPUID and RDPMC.
+ *
+ * Each hook stands where QEMU's own implementation stood, and ends in a jump to it for what is not
+ * the PMU's: QEMU finds the instruction that faults by the implementation's return address. So the
+ * hooks have no locals whose address is taken, and are compiled with -foptimize-sibling-calls.
+ */
+#include <string.h>
+
+#include "tools/qemu-pmu/pmu_bits.h"
+#include "tools/qemu-pmu/pmu_plugin.h"
+#include "tools/qemu-pmu/pmu_qemu.h"
+
+#define NO_INLINE __attribute__((noinline))
+#define HOST_PC() ((uintptr_t)__builtin_return_address(0))
+
+#define CPUID_VENDOR 0
+#define CPUID_FEATURES 1
+#define CPUID_FEATURES_PDCM (1u << 15) /* ECX: PERF_CAPABILITIES exists */
+#define CPUID_PERFORMANCE_MONITORING 0xa
+
+static struct pmu *this_pmu(void)
+{
+    return &machine.vcpu[pmu_qemu_vcpu()].pmu;
+}
+
+/* The registers are those of Intel's CPUs. */
+static NO_INLINE void check_vendor(void)
+{
+    uint32_t registers[4];
+    char vendor[13] = "";
+
+    pmu_qemu_cpuid(CPUID_VENDOR, registers);
+    memcpy(vendor, &registers[1], 4);
+    memcpy(vendor + 4, &registers[3], 4);
+    memcpy(vendor + 8, &registers[2], 4);
+    if (strcmp(vendor, "GenuineIntel"))
+        pmu_fatal("the guest's CPU calls itself '%s', but the PMU is Intel's: "
+                  "use -cpu max,vendor=GenuineIntel",
+                  vendor);
+}
+
+static bool is_ready(struct cpu_env *env, enum pmu_instruction instruction)
+{
+    static bool vendor_checked;
+
+    if (!pmu_qemu_learn(env, instruction))
+        return false;
+    if (!vendor_checked)
+        check_vendor();
+    vendor_checked = true;
+    return true;
+}
+
+static void set_edx_eax(struct cpu_env *env, uint64_t value)
+{
+    env_registers(env)[ENV_RAX] = (uint32_t)value;
+    env_registers(env)[ENV_RDX] = value >> 32;
+}
+
+/* --- RDMSR ----------------------------------------------------------------------------------- */
+
+static NO_INLINE void read_msr(struct cpu_env *env, uintptr_t host_pc)
+{
+    uint32_t msr = (uint32_t)env_registers(env)[ENV_RCX];
+    uint64_t value;
+
+    if (msr == MSR_MISC_ENABLE) {
+        set_edx_eax(env, pmu_qemu_read_msr(msr) | MISC_ENABLE_PERFMON |
+                             MISC_ENABLE_BTS_UNAVAILABLE | MISC_ENABLE_PEBS_UNAVAILABLE);
+        return;
+    }
+    instrument_settle(pmu_qemu_vcpu());
+    if (!pmu_read_msr(this_pmu(), msr, &value))
+        pmu_qemu_raise_gp(env, host_pc);
+    set_edx_eax(env, value);
+}
+
+static void hook_rdmsr(struct cpu_env *env)
+{
+    uint32_t msr = (uint32_t)env_registers(env)[ENV_RCX];
+
+    if (is_ready(env, PMU_RDMSR) && (msr == MSR_MISC_ENABLE || pmu_owns_msr(this_pmu(), msr)))
+        read_msr(env, HOST_PC());
+    else
+        pmu_qemu_original(PMU_RDMSR)(env);
+}
+
+/* --- WRMSR ----------------------------------------------------------------------------------- */
+
+static NO_INLINE void write_msr(struct cpu_env *env, uintptr_t host_pc)
+{
+    uint32_t msr = (uint32_t)env_registers(env)[ENV_RCX];
+    uint64_t value = (uint32_t)env_registers(env)[ENV_RAX] | env_registers(env)[ENV_RDX] << 32;
+    unsigned index = pmu_qemu_vcpu();
+    bool written;
+
+    instrument_settle(index);
+    written = pmu_write_msr(this_pmu(), msr, value);
+    instrument_settle(index);
+    if (!written)
+        pmu_qemu_raise_gp(env, host_pc);
+    instrument_update(index);
+}
+
+static void hook_wrmsr(struct cpu_env *env)
+{
+    uint32_t msr = (uint32_t)env_registers(env)[ENV_RCX];
+
+    if (is_ready(env, PMU_WRMSR) && pmu_owns_msr(this_pmu(), msr))
+        write_msr(env, HOST_PC());
+    else
+        pmu_qemu_original(PMU_WRMSR)(env);
+}
+
+/* --- CPUID ----------------------------------------------------------------------------------- */
+
+static NO_INLINE void cpuid(struct cpu_env *env, uint32_t leaf)
+{
+    uint64_t *registers = env_registers(env);
+    uint32_t values[4];
+
+    if (leaf == CPUID_PERFORMANCE_MONITORING)
+        pmu_cpuid(&machine.options.config, values);
+    else
+        pmu_qemu_cpuid(leaf, values);
+    if (leaf == CPUID_VENDOR && values[0] < CPUID_PERFORMANCE_MONITORING)
+        values[0] = CPUID_PERFORMANCE_MONITORING;
+    if (leaf == CPUID_FEATURES)
+        values[2] |= CPUID_FEATURES_PDCM;
+    registers[ENV_RAX] = values[0];
+    registers[ENV_RBX] = values[1];
+    registers[ENV_RCX] = values[2];
+    registers[ENV_RDX] = values[3];
+}
+
+static void hook_cpuid(struct cpu_env *env)
+{
+    uint32_t leaf = (uint32_t)env_registers(env)[ENV_RAX];
+    bool ours =
+        leaf == CPUID_VENDOR || leaf == CPUID_FEATURES || leaf == CPUID_PERFORMANCE_MONITORING;
+
+    if (is_ready(env, PMU_CPUID) && ours)
+        cpuid(env, leaf);
+    else
+        pmu_qemu_original(PMU_CPUID)(env);
+}
+
+/* --- RDPMC ----------------------------------------------------------------------------------- */
+
+/* QEMU's own never returns, so the code after it is not there: this one leaves the block. */
+static NO_INLINE void read_counter(struct cpu_env *env, uintptr_t host_pc)
+{
+    bool allowed = !pmu_qemu_cpl() || !pmu_qemu_protected() || pmu_qemu_cr4() & PMU_CR4_PCE;
+    uint64_t value;
+
+    instrument_settle(pmu_qemu_vcpu());
+    if (!allowed || !pmu_read_counter(this_pmu(), (uint32_t)env_registers(env)[ENV_RCX], &value))
+        pmu_qemu_raise_gp(env, host_pc);
+    set_edx_eax(env, value);
+    pmu_qemu_finish(PMU_RDPMC);
+}
+
+static void hook_rdpmc(struct cpu_env *env)
+{
+    if (is_ready(env, PMU_RDPMC))
+        read_counter(env, HOST_PC());
+    else
+        pmu_qemu_original(PMU_RDPMC)(env);
+}
+
+void helpers_install(void)
+{
+    pmu_qemu_replace(PMU_RDMSR, hook_rdmsr);
+    pmu_qemu_replace(PMU_WRMSR, hook_wrmsr);
+    pmu_qemu_replace(PMU_CPUID, hook_cpuid);
+    pmu_qemu_replace(PMU_RDPMC, hook_rdpmc);
+}
