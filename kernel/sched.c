@@ -282,12 +282,13 @@ void thread_prepare_block(const char *what, uint64_t deadline)
     struct thread *self = current_thread();
     kassert(!irq_enabled());
     self->waits_for = what;
-    if (deadline < WAIT_FOREVER)
-        sleep_enqueue(self, deadline);
     struct run_queue *queue = own_queue();
     spin_lock(&queue->lock);
     self->state = THREAD_BLOCKED;
     spin_unlock(&queue->lock);
+    /* Blocked first: another CPU's timer can find the deadline passed as soon as it is listed. */
+    if (deadline < WAIT_FOREVER)
+        sleep_enqueue(self, deadline);
 }
 
 void thread_block(void)

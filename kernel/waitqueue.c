@@ -28,6 +28,9 @@ int wait_queue_sleep_until_deadline(struct wait_queue *queue, wait_condition *co
         }
         list_insert_before(&queue->sleepers, &self->wait_link);
         thread_prepare_block(what, deadline);
+        /* thread_interrupt() does not take our lock: it may have found us not blocked yet. */
+        if (deadline != WAIT_UNINTERRUPTIBLE && thread_interrupted(self))
+            thread_wake(self);
         spin_unlock(&queue->lock);
         thread_block();
         irq_restore(enabled);

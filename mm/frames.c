@@ -195,7 +195,7 @@ void frames_free(uint64_t frame, unsigned order)
     if (state != (FRAME_ALLOCATED | order))
         panic("free of frame 0x%llx, order %u: its state is 0x%x, expected 0x%x%s",
               (unsigned long long)frame, order, state, FRAME_ALLOCATED | order,
-              state == (FRAME_FREE | order) || state == FRAME_INSIDE ? " (double free)" : "");
+              state & FRAME_FREE || state == FRAME_INSIDE ? " (double free)" : "");
     poison_block(frame, order);
     free_frames += 1ull << order;
     merge_and_push(frame, order);

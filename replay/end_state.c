@@ -38,14 +38,17 @@ static void hash_vmas(struct hash *hash, const struct space *space)
     }
 }
 
+/* The status flags of a thread count where it ended by a system call. At a fault, also one that it
+ * was stopped in, an emulator may have dropped them (point.c). */
 static void hash_thread(struct hash *hash, const struct rec_thread *rec)
 {
     const struct trap_frame *frame = &rec->final_frame;
+    uint64_t flags = rec->final_event == LOG_EXIT ? frame->rflags : frame->rflags & RFLAGS_DF;
     hash_u64(hash, rec->slot);
     hash_u64(hash, rec->ticks.ticks);
     hash_update(hash, &frame->r15, offsetof(struct trap_frame, vector));
     hash_u64(hash, frame->rip);
-    hash_u64(hash, frame->rflags);
+    hash_u64(hash, flags);
     hash_u64(hash, frame->rsp);
     hash_update(hash, &rec->final_segments.fs_base, sizeof(rec->final_segments.fs_base));
     hash_update(hash, rec->final_fpu, rec->final_fpu_length);

@@ -52,7 +52,7 @@ enum log_rights {
 #define LOG_RIGHTS_MASK 3
 #define LOG_RIGHTS_EXECUTE 4 /* added to the others by PROMOTE: the mapping allows that, too */
 
-/* A place in one thread's execution. check: a hash of the general registers and flags, which tells
+/* A place in one thread's execution. check: a hash of the general registers, which tells
  * apart what ticks, RIP and RCX do not (a function without conditional branches that is
  * called twice) and finds a divergence where it begins. */
 struct log_point {

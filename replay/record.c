@@ -127,7 +127,7 @@ static void end_thread(struct rec_thread *rec, struct log_event *event,
     record_append_locked(rec, event);
     rec->ended = true;
     spin_unlock(&rec->view_lock);
-    session_end_thread(rec, frame);
+    session_end_thread(rec, frame, (enum log_kind)event->kind);
 }
 
 void record_exit(struct rec_thread *rec, uint64_t status)

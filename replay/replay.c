@@ -66,7 +66,7 @@ static _Noreturn void stop_thread(struct rec_thread *rec)
     replay_event_done(rec);
     if (rec->has_next)
         replay_diverge(rec, "extra-event", "events after the end of the thread");
-    session_end_thread(rec, frame);
+    session_end_thread(rec, frame, LOG_STOP);
     replay_check_stuck(rec);
     process_end_thread();
 }
@@ -179,7 +179,7 @@ void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64
         else if (replay_wait_deps(rec))
             replay_event_done(rec);
     }
-    session_end_thread(rec, frame);
+    session_end_thread(rec, frame, LOG_FATAL);
     replay_check_stuck(rec);
 }
 
@@ -341,7 +341,7 @@ static void finish_thread(struct rec_thread *rec, const char *extra)
 {
     if (!replay_diverged(rec->session) && rec->has_next)
         replay_diverge(rec, "extra-event", "%s", extra);
-    session_end_thread(rec, thread_user_frame(rec->thread));
+    session_end_thread(rec, thread_user_frame(rec->thread), LOG_EXIT);
     replay_check_stuck(rec);
 }
 
@@ -359,7 +359,7 @@ void replay_exit(struct rec_thread *rec, uint64_t status)
 /* Its process is ending: after a divergence, here or in another thread. */
 void replay_stopped(struct rec_thread *rec)
 {
-    session_end_thread(rec, thread_user_frame(rec->thread));
+    session_end_thread(rec, thread_user_frame(rec->thread), LOG_STOP);
 }
 
 /* The recording ended inside of this call: so does the replay. */

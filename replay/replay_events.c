@@ -13,9 +13,9 @@
 #include "replay/replay_session.h"
 
 #define SPINS_BEFORE_SLEEP 20000
-#define SPINS_PER_PAUSE 16 /* PAUSE gives an emulator's host thread away: dear there */
-#define STUCK_NS 60000000000ull
-#define SLACK_MARGIN 4 /* ticks */
+#define SPINS_PER_PAUSE 16      /* PAUSE gives an emulator's host thread away: dear there */
+#define STUCK_NS 30000000000ull /* no thread gets anywhere for so long */
+#define SLACK_MARGIN 4          /* ticks */
 #define SLACK_PAGES 16
 
 /* Pages that the demotions looked at take away. */
@@ -176,6 +176,34 @@ static int sleep_for(struct dep_wait *wait)
         "an event of another replayed thread", timer_now_ns() + STUCK_NS);
 }
 
+/* Changes whenever a thread of the session gets anywhere: ticks, events, and for long `rep`
+ * instructions RCX. */
+static uint64_t progress_mark(struct session *session)
+{
+    uint64_t mark = 0;
+    uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < slots; i++) {
+        const struct rec_thread *rec = session_slot(session, i);
+        mark += rec->ticks.ticks * 3 + rec->done * 5 + rec->point.rip + rec->point.rcx;
+    }
+    return mark;
+}
+
+static void wait_asleep(struct rec_thread *rec, struct dep_wait *wait)
+{
+    uint64_t mark = 0;
+    while (!wait_over(wait)) {
+        int error = sleep_for(wait);
+        if (error == ERR_EINTR && process_exiting(rec->session->process))
+            return;
+        uint64_t now = error == ERR_ETIMEDOUT ? progress_mark(rec->session) : 0;
+        if (error == ERR_ETIMEDOUT && now == mark)
+            replay_diverge(rec, "stuck", "waits for event %llu of thread %u; no thread gets on",
+                           (unsigned long long)wait->dep.event, wait->dep.slot);
+        mark = now;
+    }
+}
+
 static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
 {
     struct dep_wait wait = {.session = rec->session, .dep = *dep};
@@ -184,14 +212,7 @@ static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
     if (note_wait(rec, dep->slot, dep->event))
         replay_diverge(rec, "stuck", "waits for event %llu of thread %u, and no thread can go on",
                        (unsigned long long)dep->event, dep->slot);
-    while (!wait_over(&wait)) {
-        int error = sleep_for(&wait);
-        if (error == ERR_ETIMEDOUT)
-            replay_diverge(rec, "stuck", "waited too long for event %llu of thread %u",
-                           (unsigned long long)dep->event, dep->slot);
-        if (error == ERR_EINTR && process_exiting(rec->session->process))
-            break;
-    }
+    wait_asleep(rec, &wait);
     note_wait(rec, 0, 0);
     return !replay_diverged(rec->session);
 }

@@ -94,7 +94,7 @@ struct rec_thread *session_add_thread(struct session *session, struct thread *th
     return rec;
 }
 
-void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame)
+void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame, enum log_kind event)
 {
     struct session *session = rec->session;
     struct thread *thread = rec->thread;
@@ -104,6 +104,7 @@ void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame)
         context_save_segments(&thread->segments);
         irq_restore(enabled);
     }
+    rec->final_event = event;
     rec->final_frame = *frame;
     rec->final_segments = thread->segments;
     rec->final_fpu_length = fpu_canonical(thread->fpu, rec->final_fpu);

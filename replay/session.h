@@ -83,6 +83,7 @@ struct rec_thread {
     struct log_event recent[RECENT_EVENTS]; /* o; ring, for the divergence report */
 
     /* At its end. */
+    enum log_kind final_event;
     struct trap_frame final_frame;
     struct user_segments final_segments;
     uint8_t *final_fpu; /* canonical picture */
@@ -125,9 +126,10 @@ void session_free(struct session *session); /* all threads have ended */
 /* Adds a thread with an empty view. NULL: LOG_MAX_SLOTS, or memory has run out. */
 struct rec_thread *session_add_thread(struct session *session, struct thread *thread);
 
-/* Marks it ended: saves its final registers and says so to whoever waits. Current thread, or one
- * that is stopped. */
-void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame);
+/* Marks it ended, by an event of this kind: saves its final registers. Current thread, or one that
+ * is stopped. */
+void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame,
+                        enum log_kind event);
 
 static inline struct rec_thread *session_slot(struct session *session, uint32_t slot)
 {

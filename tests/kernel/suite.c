@@ -142,6 +142,8 @@ void crowd_run(unsigned count, crowd_function *function, void *argument)
     int error = wait_queue_sleep_until_deadline(&crowd.changed, crowd_gone, &crowd, "a crowd",
                                                 timer_now_ns() + CROWD_LIMIT_NS);
     if (error)
+        command_run_line("threads");
+    if (error)
         panic("%s: %u of %u threads have not ended after %llu s", current_suite, crowd.active,
               count, CROWD_LIMIT_NS / 1000000000);
 }

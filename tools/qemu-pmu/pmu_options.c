@@ -68,16 +68,17 @@ static const char *set_events(struct pmu_options *options, const char *value)
 
 static const char *set_skid(struct pmu_options *options, const char *value)
 {
-    static const char random[] = "random";
+    static const char random[] = "random", random_up_to[] = "random:";
     unsigned long long number = DEFAULT_RANDOM_SKID;
-    bool is_random = !strncmp(value, random, sizeof(random) - 1);
+    bool is_random = true, parsed = true;
 
-    if (is_random) {
-        value += sizeof(random) - 1;
-        if (*value && *value++ != ':')
-            value = "?";
+    if (!strncmp(value, random_up_to, sizeof(random_up_to) - 1)) {
+        parsed = parse_number(value + sizeof(random_up_to) - 1, 0, LONGEST_SKID, &number);
+    } else if (strcmp(value, random)) {
+        is_random = false;
+        parsed = parse_number(value, 0, LONGEST_SKID, &number);
     }
-    if (!(is_random && !*value) && !parse_number(value, 0, LONGEST_SKID, &number))
+    if (!parsed)
         return "a number of events up to 1000000000, random or random:NUMBER";
     options->config.skid = number;
     options->config.random_skid = is_random;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Thin access to what QEMU has inside: its exported symbols and the layout of a CPU's state.
  *
- * Nothing here knows what a PMU is. Calls about "this vCPU" come from its own thread, without
- * QEMU's big lock. Whatever this QEMU does not have is refused by name.
+ * Nothing behind it knows what a PMU does. Calls about "this vCPU" come from its own thread,
+ * without QEMU's big lock. Whatever this QEMU does not have is refused by name.
  */
 #ifndef TOOLS_QEMU_PMU_PMU_QEMU_H
 #define TOOLS_QEMU_PMU_PMU_QEMU_H
@@ -22,7 +22,7 @@ enum pmu_instruction {
 
 struct cpu_env; /* QEMU's CPUX86State. It begins with the general registers: */
 enum { ENV_RAX, ENV_RCX, ENV_RDX, ENV_RBX };
-typedef void pmu_helper(struct cpu_env *env);
+typedef void (*pmu_helper)(struct cpu_env *env);
 
 static inline uint64_t *env_registers(struct cpu_env *env)
 {
@@ -40,8 +40,8 @@ void pmu_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* NULL, or the name of a symbol that this QEMU does not export. */
 const char *pmu_qemu_find_symbols(void);
 int pmu_qemu_plugin_api(void); /* the version of the plugin interface to ask this QEMU for */
-void pmu_qemu_replace(enum pmu_instruction instruction, pmu_helper *helper);
-pmu_helper *pmu_qemu_original(enum pmu_instruction instruction);
+void pmu_qemu_replace(enum pmu_instruction instruction, pmu_helper helper);
+pmu_helper pmu_qemu_original(enum pmu_instruction instruction);
 void pmu_qemu_on_reset(void (*callback)(void *)); /* called while all vCPUs are stopped */
 
 /* --- this vCPU -------------------------------------------------------------------------------- */
