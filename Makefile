@@ -80,7 +80,7 @@ GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
 help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
 	@echo '               RUN="cpus; mem; poweroff"  run these shell commands instead of the tour'
-	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=tcg|kvm QEMU=path'
+	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=kvm|pmu|step QEMU=path'
 	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
 	@echo 'make iso       $(O)/skeleton-crew.iso: boots on a PC by GRUB (RUN, APPEND as above)'
@@ -92,7 +92,7 @@ help:
 	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
-export RUN CPUS MEM MACHINE CPU ACCEL QEMU APPEND TIMEOUT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU QEMU APPEND TIMEOUT
 
 run:
 	@tools/install-packages.sh run
@@ -129,7 +129,7 @@ clean:
 
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
-image: kernel programs
+image: kernel programs qemu-pmu
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE
@@ -200,6 +200,7 @@ build/gen/vectors.inc: build/tools/gen_asm
 
 include user/rules.mk
 include tests/host/rules.mk
+include tools/qemu-pmu/rules.mk
 
 host-tests: $(HOST_TESTS)
 

@@ -12,7 +12,9 @@
 # Settings come from the environment; `make run` passes its variables on:
 #   RUN      shell commands to run instead of the tour: RUN="cpus; mem; poweroff"
 #   APPEND   more words for the kernel command line
-#   CPUS=2   MEM=256M   MACHINE=q35   CPU=max   ACCEL=tcg|kvm   QEMU=qemu-system-x86_64
+#   CPUS=2   MEM=256M   MACHINE=q35   CPU=max   QEMU=qemu-system-x86_64
+#   ACCEL    kvm, pmu (TCG with tools/qemu-pmu) or step (TCG without a PMU: ticks by single-stepping)
+#   PMU      options for the plugin: skid=random, broken=zero … (tools/qemu-pmu/README.md)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
 #
@@ -32,6 +34,7 @@ CPUS=${CPUS:-2}
 KERNEL=${KERNEL:-build/kernel32.elf}
 PROGRAMS=${PROGRAMS:-build/user/programs.tar}
 TIMEOUT=${TIMEOUT:-900}
+PMU_PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
 
 say() { printf 'run-qemu: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 3; }
@@ -90,31 +93,39 @@ kvm_usable() {
     [ -c /dev/kvm ] && (exec 3<>/dev/kvm) 2>/dev/null
 }
 
-# Sets ACCELERATOR, and says why.
+# The kernel's perf driver shows the host's counters there; without it KVM has none to pass on.
+host_pmu() {
+    [ -e /sys/bus/event_source/devices/cpu ]
+}
+
+# Sets ACCELERATOR, CPU and EXTRA, and says what was chosen and why.
 choose_accelerator() {
-    case ${ACCEL:-} in
-    '')
-        ACCELERATOR=tcg,thread=multi
-        if kvm_usable; then
-            say "accelerator: $ACCELERATOR (the same on every machine; ACCEL=kvm would work here)"
+    local choice=${ACCEL:-} why=ACCEL
+    if [ -z "$choice" ]; then
+        if kvm_usable && host_pmu; then
+            choice=kvm why="/dev/kvm and a PMU are there"
+        elif [ -r "$PMU_PLUGIN" ]; then
+            choice=pmu why="no KVM with a PMU here, so the plugin gives the guest one"
         else
-            say "accelerator: $ACCELERATOR (no usable /dev/kvm; one host thread a CPU)"
+            choice=step why="no KVM with a PMU here, and $PMU_PLUGIN is not there"
         fi
-        ;;
-    tcg)
-        ACCELERATOR=tcg,thread=multi
-        say "accelerator: $ACCELERATOR (ACCEL=tcg; one host thread a CPU)"
-        ;;
+    fi
+    case $choice in
     kvm)
         kvm_usable || die "ACCEL=kvm, but /dev/kvm cannot be opened"
-        ACCELERATOR=kvm
-        say "accelerator: kvm (ACCEL=kvm)"
+        ACCELERATOR=kvm CPU=${CPU:-host,pmu=on}
         ;;
-    *)
-        ACCELERATOR=$ACCEL
-        say "accelerator: $ACCEL (ACCEL)"
+    pmu)
+        [ -r "$PMU_PLUGIN" ] || die "ACCEL=pmu, but $PMU_PLUGIN is not there; build it with: make image"
+        ACCELERATOR=tcg,thread=multi CPU=${CPU:-max}
+        # Only Intel CPUs have the architectural PMU that the plugin emulates.
+        [[ $CPU == *vendor=* ]] || CPU=$CPU,vendor=GenuineIntel
+        EXTRA+=(-plugin "$PMU_PLUGIN${PMU:+,$PMU}")
         ;;
+    step | tcg) ACCELERATOR=tcg,thread=multi CPU=${CPU:-max} ;;
+    *) die "ACCEL=$choice: kvm, pmu (TCG with our PMU plugin) or step (TCG without a PMU)" ;;
     esac
+    say "accelerator: $choice ($why)"
 }
 
 # Prints a command so that a shell reads it back; plain words without quotes.
@@ -131,7 +142,7 @@ quote_command() {
 
 build_command() {
     # shellcheck disable=SC2054 # the commas are QEMU's
-    COMMAND=("$QEMU" -machine "${MACHINE:-q35}" -accel "$ACCELERATOR" -cpu "${CPU:-max}"
+    COMMAND=("$QEMU" -machine "${MACHINE:-q35}" -accel "$ACCELERATOR" -cpu "$CPU"
         -smp "$CPUS" -m "${MEM:-256M}" -nodefaults -no-user-config -vga std
         -display "$DISPLAY_NAME" -no-reboot -device isa-debug-exit,iobase=0x501,iosize=1)
     if [ -n "$INTERACTIVE" ]; then

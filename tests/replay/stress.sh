@@ -23,13 +23,13 @@ END
 }
 
 for cpus in 2 4; do
-    races | replay_programs "jitter-$cpus" 3 CPUS=$cpus APPEND=jitter=200
-    races | replay_programs "no-hold-$cpus" 3 CPUS=$cpus APPEND=hold_us=0
-    races | replay_programs "no-hold-jitter-$cpus" 2 CPUS=$cpus APPEND="hold_us=0 jitter=2000"
+    replay_programs "jitter-$cpus" 3 CPUS=$cpus APPEND=jitter=200 < <(races)
+    replay_programs "no-hold-$cpus" 3 CPUS=$cpus APPEND=hold_us=0 < <(races)
 done
-races | replay_programs long-hold-4 2 CPUS=4 APPEND=hold_us=3000
+replay_programs no-hold-jitter 2 CPUS=4 APPEND="hold_us=0 jitter=2000" < <(races)
+replay_programs long-hold 2 CPUS=4 APPEND=hold_us=3000 < <(races)
 
-for cpus in 1 2 4; do
+for cpus in 1 4; do
     replay_programs "crowd-$cpus" 2 CPUS=$cpus <<'END'
 racey 24 20
 counter 40 40

@@ -25,7 +25,8 @@
 
 #define USER_WORDS 0x55555555u
 #define KERNEL_WORDS 0xaaaaaaaau
-_Static_assert(PMU_WORD(1, PMU_USER) & USER_WORDS && PMU_WORD(1, PMU_KERNEL) & KERNEL_WORDS, "");
+_Static_assert(PMU_WORD(1, PMU_USER) & USER_WORDS, "bits of sets");
+_Static_assert(PMU_WORD(1, PMU_KERNEL) & KERNEL_WORDS, "bits of sets");
 
 #define NARROW_AFTER_SECONDS 1
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counter [threads=4] [increments=3000]: the lost update.
+/* counter [threads=4] [increments=8000]: the lost update.
  *
  * All threads add one to a counter without a lock. Between load and store stands a little work, so
  * on two CPUs or more updates are lost and the total differs from run to run. The signature covers
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     unsigned threads =
         (unsigned)argument_number(argc, argv, &(struct argument){1, "threads", 4, 1, TEAM_MAX});
     increments =
-        argument_number(argc, argv, &(struct argument){2, "increments", 3000, 1, 1000000000});
+        argument_number(argc, argv, &(struct argument){2, "increments", 8000, 1, 1000000000});
 
     uint64_t signature = team_run(threads, counter_work);
     printf("counter: %u threads x %lu increments = %lu, lost %lu\n", threads, increments,

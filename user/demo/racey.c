@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* racey [threads=4] [rounds=2000] [aligned|unaligned]: the stress test of determinism.
+/* racey [threads=4] [rounds=5000] [aligned|unaligned]: the stress test of determinism.
  *
  * Each thread has a running hash. A round picks two elements of a shared array and another thread's
  * signature by that hash, mixes them in, and writes the result back, all without locks. One access
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 {
     unsigned threads =
         (unsigned)argument_number(argc, argv, &(struct argument){1, "threads", 4, 1, TEAM_MAX});
-    rounds = argument_number(argc, argv, &(struct argument){2, "rounds", 2000, 1, 1000000000});
+    rounds = argument_number(argc, argv, &(struct argument){2, "rounds", 5000, 1, 1000000000});
     if (!parse_variant(argc, argv))
         return 2;
 
