@@ -48,7 +48,8 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o pmu_loops.o pmu_owner.o printk.o process.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o pmu_loops.o \
+    pmu_owner.o pmu_sweep.o printk.o process.o \
     programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o)
@@ -92,7 +93,7 @@ help:
 	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
-export RUN CPUS MEM MACHINE CPU ACCEL PMU QEMU APPEND TIMEOUT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
 
 run:
 	@tools/install-packages.sh run

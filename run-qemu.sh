@@ -14,6 +14,7 @@
 #   APPEND   more words for the kernel command line
 #   CPUS=2   MEM=256M   MACHINE=q35   CPU=max   QEMU=qemu-system-x86_64
 #   ACCEL    kvm, pmu (TCG with tools/qemu-pmu) or step (TCG without a PMU: ticks by single-stepping)
+#   TCG      more options for QEMU's TCG: one-insn-per-tb=on lets interrupts come at every instruction
 #   PMU      options for the plugin: skid=random, broken=zero … (tools/qemu-pmu/README.md)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
@@ -117,12 +118,12 @@ choose_accelerator() {
         ;;
     pmu)
         [ -r "$PMU_PLUGIN" ] || die "ACCEL=pmu, but $PMU_PLUGIN is not there; build it with: make image"
-        ACCELERATOR=tcg,thread=multi CPU=${CPU:-max}
+        ACCELERATOR=tcg,thread=multi${TCG:+,$TCG} CPU=${CPU:-max}
         # Only Intel CPUs have the architectural PMU that the plugin emulates.
         [[ $CPU == *vendor=* ]] || CPU=$CPU,vendor=GenuineIntel
         EXTRA+=(-plugin "$PMU_PLUGIN${PMU:+,$PMU}")
         ;;
-    step | tcg) ACCELERATOR=tcg,thread=multi CPU=${CPU:-max} ;;
+    step | tcg) ACCELERATOR=tcg,thread=multi${TCG:+,$TCG} CPU=${CPU:-max} ;;
     *) die "ACCEL=$choice: kvm, pmu (TCG with our PMU plugin) or step (TCG without a PMU)" ;;
     esac
     say "accelerator: $choice ($why)"

@@ -13,6 +13,7 @@
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
+#include "kernel/pmu_sweep.h"
 #include "kernel/printf.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
@@ -79,6 +80,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     smp_start_all();  /* the other CPUs run their idle loops */
     shell_register_commands();
     commands_register();
+    pmu_sweep_register_command();
     replay_init(); /* the recorder registers itself */
 #ifdef TESTS
     tests_register();

@@ -28,6 +28,8 @@ struct loop {
     uint32_t once_conditional, once_branches;
 };
 
+#define LOOP_SYSTEM_CALLS 6
+
 static const struct loop loops[PMU_LOOPS] = {
     {"conditional", pmu_loop_conditional, SHORT, 1, 1, 0, 0},
     {"mixed", pmu_loop_mixed, SHORT, 2, 5, 0, 0},
@@ -35,7 +37,7 @@ static const struct loop loops[PMU_LOOPS] = {
     {"rep", pmu_loop_rep, SHORT, 1, 1, 0, 0},
     {"calls", pmu_loop_calls, SHORT, 1, 3, 0, 1},
     {"page faults", pmu_loop_faults, DATA_PAGES, 1, 1, 0, 0},
-    {"system calls", pmu_loop_syscalls, SHORT, 1, 1, 0, 0},
+    [LOOP_SYSTEM_CALLS] = {"system calls", pmu_loop_syscalls, SHORT, 1, 1, 0, 0},
     {"interrupts", pmu_loop_conditional, LONG, 1, 1, 0, 0},
 };
 
@@ -116,6 +118,17 @@ static int run_everywhere(const struct loop *loop, uint64_t iterations,
     if (processes)
         end_all(processes, !error);
     kfree(processes);
+    return error;
+}
+
+int pmu_loops_system_calls(uint64_t calls)
+{
+    struct entry_counts *entries = kzalloc(MAX_CPUS * sizeof(*entries));
+    int error = entries ? run_everywhere(&loops[LOOP_SYSTEM_CALLS], calls, entries) : ERR_NO_MEMORY;
+    for (uint32_t cpu = 0; !error && cpu < cpu_count; cpu++)
+        if (entries[cpu].system_calls != calls + 1) /* and its exit */
+            error = ERR_FAILED;
+    kfree(entries);
     return error;
 }
 

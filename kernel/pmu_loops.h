@@ -35,6 +35,10 @@ struct overflow_result {
 /* 0, ERR_NO_MEMORY, ERR_BUSY (counters are in use). */
 int pmu_loops_count(struct loop_results *results);
 
+/* Runs the loop of system calls (`calls` of them) on every CPU; 0 when each CPU did exactly that
+ * many, so nothing of a program's registers was lost. ERR_FAILED, ERR_NO_MEMORY. */
+int pmu_loops_system_calls(uint64_t calls);
+
 /* Lets a counter of the usable event overflow every `period` events, `events` times in all on each
  * CPU; results[cpu]. */
 int pmu_loops_overflow(uint64_t events, uint64_t period, struct overflow_result *results);
