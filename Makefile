@@ -45,11 +45,12 @@ BOOT_OBJS := $(addprefix boot/, \
 ARCH_OBJS := $(addprefix arch/x86/, \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o trap.o vectors.o vga.o)
+    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o \
+    trap.o vectors.o vga.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o pmu_loops.o \
-    pmu_owner.o pmu_sweep.o printk.o process.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
+    pmu_loops.o pmu_owner.o pmu_sweep.o printk.o process.o \
     programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o)

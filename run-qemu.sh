@@ -13,8 +13,8 @@
 #   RUN      shell commands to run instead of the tour: RUN="cpus; mem; poweroff"
 #   APPEND   more words for the kernel command line
 #   CPUS=2   MEM=256M   MACHINE=q35   CPU=max   QEMU=qemu-system-x86_64
-#   ACCEL    kvm, pmu (TCG with tools/qemu-pmu) or step (TCG without a PMU: ticks by single-stepping)
-#   TCG      more options for QEMU's TCG: one-insn-per-tb=on lets interrupts come at every instruction
+#   ACCEL    kvm, pmu (TCG with tools/qemu-pmu) or step (TCG without a PMU: single-stepping)
+#   TCG      more options for QEMU's TCG: with one-insn-per-tb=on interrupts come anywhere
 #   PMU      options for the plugin: skid=random, broken=zero … (tools/qemu-pmu/README.md)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
@@ -117,7 +117,7 @@ choose_accelerator() {
         ACCELERATOR=kvm CPU=${CPU:-host,pmu=on}
         ;;
     pmu)
-        [ -r "$PMU_PLUGIN" ] || die "ACCEL=pmu, but $PMU_PLUGIN is not there; build it with: make image"
+        [ -r "$PMU_PLUGIN" ] || die "ACCEL=pmu, but $PMU_PLUGIN is not there (make image)"
         ACCELERATOR=tcg,thread=multi${TCG:+,$TCG} CPU=${CPU:-max}
         # Only Intel CPUs have the architectural PMU that the plugin emulates.
         [[ $CPU == *vendor=* ]] || CPU=$CPU,vendor=GenuineIntel

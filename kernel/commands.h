@@ -9,8 +9,8 @@ struct process;
 
 void commands_register(void);
 
-/* Runs a program natively to its end and prints its @native line, n of a series. 0, or a negative error:
- * of the loader, or ERR_KILLED. `output_hash` may be NULL; else 16 bytes. */
+/* Runs a program natively to its end and prints its @native line, n of a series. 0, or a negative
+ * error: of the loader, or ERR_KILLED. `output_hash` may be NULL; else 16 bytes. */
 int program_run(int count, char **words, uint32_t n, uint8_t *output_hash);
 
 /* 32 hex digits and a 0 of a 128-bit hash. */

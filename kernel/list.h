@@ -10,7 +10,10 @@ struct list {
     struct list *next, *previous;
 };
 
-#define LIST_INIT(name) {&(name), &(name)}
+#define LIST_INIT(name)                                                                            \
+    {                                                                                              \
+        &(name), &(name)                                                                           \
+    }
 
 #define list_entry(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 

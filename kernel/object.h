@@ -2,9 +2,9 @@
 /* Kernel objects of a process whose order of use a recording must keep: its futex buckets, its map,
  * its thread table, its output.
  *
- * A system call holds an object's mutex while it works with it. When the thread is recorded, entering
- * logs ORDER with the event of whoever used it last; in replay entering waits for that event first.
- * So a replayed call finds the object as the recorded one did.
+ * A system call holds an object's mutex while it works with it. When the thread is recorded,
+ * entering logs ORDER with the event of whoever used it last; in replay entering waits for that
+ * event first. So a replayed call finds the object as the recorded one did.
  *
  * Locks: mutex (sleeping) → page lock. An object is entered before a page of the same call is
  * touched, and only one at a time.

@@ -54,7 +54,8 @@ struct recorder {
     int (*page_acquire)(struct thread *thread, uint64_t address, bool write,
                         struct user_page **page);
 
-    void (*order_wait)(struct thread *thread, struct object *object); /* before its mutex is taken */
+    void (*order_wait)(struct thread *thread,
+                       struct object *object); /* before its mutex is taken */
     void (*order_done)(struct thread *thread, struct object *object);
 
     /* Takes the range away from all views, before its frames are freed or its rights
@@ -70,8 +71,9 @@ struct recorder {
     int (*thread_created)(struct thread *parent, struct thread *child);
     void (*thread_exit)(struct thread *thread, uint64_t status); /* by itself, last event */
     void (*fatal)(struct thread *thread, const struct trap_frame *frame, uint64_t address);
-    void (*stopped)(struct thread *thread); /* ends because its process does, on its way to ring 3 */
-    void (*parking)(struct thread *thread); /* is about to be stopped for a while */
+    void (*stopped)(
+        struct thread *thread); /* ends because its process does, on its way to ring 3 */
+    void (*parking)(struct thread *thread);  /* is about to be stopped for a while */
     void (*finish)(struct process *process); /* all its threads are gone */
 };
 

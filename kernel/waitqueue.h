@@ -22,7 +22,9 @@ struct wait_queue {
 };
 
 #define WAIT_QUEUE_INIT(queue, name)                                                               \
-    {.lock = SPINLOCK_INIT(LOCK_MUTEX, name), .sleepers = LIST_INIT((queue).sleepers)}
+    {                                                                                              \
+        .lock = SPINLOCK_INIT(LOCK_MUTEX, name), .sleepers = LIST_INIT((queue).sleepers)           \
+    }
 
 void wait_queue_init(struct wait_queue *queue, const char *name);
 

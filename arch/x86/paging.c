@@ -2,8 +2,8 @@
 /* Page tables: four levels, 4 KiB pages for programs, stacks and the image, 2 MiB pages for the
  * direct map.
  *
- * The kernel half of every root is a copy of the kernel root's upper 256 entries. So that the copies
- * never go stale, paging_init() creates a table for every entry that will ever be used.
+ * The kernel half of every root is a copy of the kernel root's upper 256 entries. So that the
+ * copies never go stale, paging_init() creates a table for every entry that will ever be used.
  */
 #include "arch/x86/paging.h"
 

@@ -45,9 +45,9 @@ static const void *fake_map(uint64_t physical, uint64_t length)
         return NULL;
     if (block_count == sizeof(blocks) / sizeof(blocks[0]))
         abort();
-    void *block = malloc(length ? length : 1);
-    memcpy(block, memory + physical, length);
-    return blocks[block_count++] = block;
+    blocks[block_count] = malloc(length ? length : 1);
+    memcpy(blocks[block_count], memory + physical, length);
+    return blocks[block_count++];
 }
 
 static void fake_complain(const char *table, const char *why)

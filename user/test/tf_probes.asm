@@ -80,8 +80,8 @@ PROBE tf_pushf_dead_rex
     ret
 .end:
 
-; Whether a REX prefix before another prefix is without effect, as the manuals say (Intel SDM vol. 2,
-; 2.2.1): INC then is of 16 bits and carries nothing into bit 16. Some emulators obey the prefix.
+; Whether a REX prefix before another prefix is without effect, as the manuals say (Intel SDM
+; vol. 2, 2.2.1): INC then is of 16 bits and carries nothing into bit 16. Some emulators obey it.
 PROBE tf_dead_rex_is_dead
     mov eax, 0xffff
     db 0x48, 0x66, 0xff, 0xc0
