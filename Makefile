@@ -50,15 +50,15 @@ ARCH_OBJS := $(addprefix arch/x86/, \
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
-    pmu_loops.o pmu_owner.o pmu_sweep.o printk.o process.o \
-    programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
+    pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
+    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
-    ustar.o wait.o waitqueue.o)
+    ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
-    checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o log_codec.o point.o \
-    record.o record_fault.o record_log.o record_session.o recording.o replay.o \
+    bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
+    log_codec.o point.o record.o record_fault.o record_log.o record_session.o recording.o replay.o \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \

@@ -44,7 +44,8 @@ int program_run(int count, char **words, uint32_t n, uint8_t *output_hash)
     uint64_t elapsed = timer_now_ns() - started;
     uint8_t digest[HASH_MAX_DIGEST];
     char text[33];
-    hash_final(&process->output_hash, digest);
+    struct hash output = process->output_hash; /* its own is still needed, if it is recorded */
+    hash_final(&output, digest);
     if (output_hash)
         memcpy(output_hash, digest, 16);
     printk("@native prog=%s n=%u hash=%s ns=%llu\n", process->name, n, hash_text(text, digest),

@@ -8,6 +8,7 @@
 struct process;
 
 void commands_register(void);
+void pmu_commands_register(void); /* kernel/pmu_commands.c: pmu */
 
 /* Runs a program natively to its end and prints its @native line, n of a series. 0, or a negative
  * error: of the loader, or ERR_KILLED. `output_hash` may be NULL; else 16 bytes. */

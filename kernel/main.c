@@ -15,8 +15,10 @@
 #include "kernel/pmu_owner.h"
 #include "kernel/pmu_sweep.h"
 #include "kernel/printf.h"
+#include "kernel/profiler.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
+#include "kernel/watchdog.h"
 #include "mm/frames.h"
 #include "replay/replay.h"
 
@@ -48,6 +50,7 @@ static void run_session(void *argument)
     (void)argument;
     print_machine();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
+    watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))
         command_run_line(script);
     else if (cmdline_has("tour"))
@@ -80,6 +83,9 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     smp_start_all();  /* the other CPUs run their idle loops */
     shell_register_commands();
     commands_register();
+    pmu_commands_register();
+    profiler_register();
+    watchdog_register();
     pmu_sweep_register_command();
     replay_init(); /* the recorder registers itself */
 #ifdef TESTS

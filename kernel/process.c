@@ -175,7 +175,10 @@ _Noreturn void process_end_thread(void)
     irq_enable();
     bool enabled = spin_lock_irq(&process->lock);
     list_remove(&self->process_link);
-    process->active_threads--;
+    if (--process->active_threads == 0 && !process->end.noted) {
+        process->end.noted = true;
+        process->end.exit_status = self->exit_status;
+    }
     spin_unlock_irq(&process->lock, enabled);
     wait_queue_wake_all(&process->changed);
     thread_exit();
@@ -249,8 +252,19 @@ static bool may_go_on(void *argument)
     return stopper_of(argument) == NULL;
 }
 
+/* Whoever stopped us looks at them as soon as we count as parked, which is before we left the CPU.
+ */
+static void save_registers(struct thread *self)
+{
+    bool enabled = irq_save();
+    fpu_save(self->fpu);
+    context_save_segments(&self->segments);
+    irq_restore(enabled);
+}
+
 static void park(struct process *process)
 {
+    save_registers(current_thread());
     bool enabled = spin_lock_irq(&process->lock);
     process->parked++;
     spin_unlock_irq(&process->lock, enabled);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/x86/cpu.h"
 #include "kernel/command.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
@@ -66,12 +67,22 @@ static void crash_assert(void)
     kassert(sink == 5);
 }
 
+/* What the watchdog is there for. Without it this lasts until somebody ends the machine. */
+static void crash_lockup(void)
+{
+    sink = 0;
+    irq_disable();
+    while (sink == 0)
+        ;
+}
+
 static const struct {
     const char *kind;
     void (*crash)(void);
 } crashes[] = {
-    {"null", crash_null},   {"gp", crash_gp},     {"ud", crash_ud},
-    {"stack", crash_stack}, {"lock", crash_lock}, {"assert", crash_assert},
+    {"null", crash_null},     {"gp", crash_gp},     {"ud", crash_ud},
+    {"stack", crash_stack},   {"lock", crash_lock}, {"assert", crash_assert},
+    {"lockup", crash_lockup},
 };
 
 int shell_panic_command(int count, char **words)

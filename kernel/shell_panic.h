@@ -3,7 +3,7 @@
 #ifndef KERNEL_SHELL_PANIC_H
 #define KERNEL_SHELL_PANIC_H
 
-#define SHELL_PANIC_HELP "die on purpose: null gp ud stack lock assert, or TEXT"
+#define SHELL_PANIC_HELP "die on purpose: null gp ud stack lock assert lockup, or TEXT"
 
 int shell_panic_command(int count, char **words);
 

@@ -22,7 +22,6 @@ enum lock_rank {
     LOCK_MUTEX,    /* inside of a sleeping mutex or wait queue; interrupt handlers wake, too */
     LOCK_TIMER,    /* sleepers */
     LOCK_RUNQUEUE, /* one CPU's run queue */
-    LOCK_CALL,     /* IPI call slots */
     LOCK_HEAP,     /* kernel heap */
     LOCK_STACKS,   /* kernel stacks' page tables */
     LOCK_FRAMES,   /* frame allocator */

@@ -86,8 +86,7 @@ int64_t sys_exit(const struct syscall_arguments *arguments)
     release_joiners(self);
     if (self->rec)
         recorder_current()->thread_exit(self, arguments->a[0] & STATUS_MASK);
-    if (__atomic_load_n(&self->process->active_threads, __ATOMIC_ACQUIRE) == 1)
-        process_note_exit(self->process, arguments->a[0] & STATUS_MASK);
+    self->exit_status = arguments->a[0] & STATUS_MASK; /* the last one's is the process's */
     process_end_thread();
 }
 
@@ -114,9 +113,14 @@ static int read_timeout(uint64_t address, uint64_t *deadline)
         return error;
     if (time.seconds < 0 || time.nanoseconds < 0 || time.nanoseconds >= 1000000000)
         return ERR_EINVAL;
-    if (time.seconds < 1000000000)
-        *deadline =
+    if (time.seconds >= 1000000000)
+        return 0;
+    /* A call that was wound back because its process stopped keeps its first deadline. */
+    struct thread *self = current_thread();
+    if (!self->restart_deadline)
+        self->restart_deadline =
             timer_now_ns() + (uint64_t)time.seconds * 1000000000 + (uint64_t)time.nanoseconds;
+    *deadline = self->restart_deadline;
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Creating and ending threads; the list of all of them.
  *
- * Locks: threads lock (LOCK_PROCESS) for the list.
+ * Locks: threads lock (LOCK_THREADS) for the list.
  */
 #include "kernel/thread.h"
 

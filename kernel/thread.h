@@ -64,6 +64,7 @@ struct thread {
     uint32_t index;               /* fixed; in the process, from 0; never used again in it */
     struct list process_link;     /* process lock */
     uint64_t clear_child_tid;     /* owner; user address or 0 */
+    uint32_t exit_status;         /* owner; of exit(2) */
     uint64_t restart_deadline;    /* owner; of a nanosleep that is started again, else 0 */
     struct entry_counts *entries; /* fixed; where entries from ring 3 are counted, or NULL */
     struct rec_thread *rec;       /* replay/: NULL when neither recorded nor replayed */

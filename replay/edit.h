@@ -6,7 +6,7 @@
 /* E(NAME, text, what is done to the copy) */
 #define EDIT_TABLE(E)                                                                              \
     E(WRONG_PAGE, "wrong-page", "a promotion names the page after its own")                        \
-    E(WRONG_TICK, "wrong-tick", "a demotion comes one tick later")                                 \
+    E(WRONG_TICK, "wrong-tick", "a promotion comes one tick later")                                \
     E(MISSING_EVENT, "missing-event", "a promotion is left out")                                   \
     E(EXTRA_EVENT, "extra-event", "a promotion stands there twice")                                \
     E(WRONG_VALUE, "wrong-value", "a system call returned something else")                         \

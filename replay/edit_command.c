@@ -34,7 +34,6 @@ struct edit {
 static enum log_kind target_of(enum edit_kind kind)
 {
     switch (kind) {
-    case EDIT_WRONG_TICK:
     case EDIT_CHANGED_PROGRAM:
         return LOG_DEMOTE;
     case EDIT_WRONG_VALUE:

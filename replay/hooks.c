@@ -36,7 +36,7 @@ static int64_t hook_stop_rec(struct trap_frame *frame)
     if (!self->rec)
         return ERR_EINVAL;
     if (replaying(self))
-        replay_stop_rec(self->rec);
+        return replay_stop_rec(self->rec);
     if (process_stop_others() != 0)
         return ERR_EINTR; /* somebody stops us: once more afterwards */
     record_stop_session(self->rec->session);

@@ -343,6 +343,8 @@ int record_page_acquire(struct thread *thread, uint64_t address, bool write,
     bool promoted = false;
     int error = acquire(&request, page, &promoted);
     event.page = address & PAGE_MASK;
+    if (error == ERR_ENOMEM)
+        record_abort(rec->session, "out of memory"); /* a replay would not run out of it there */
     if (error) {
         struct dep_set deps = {{0}};
         dep_add(&deps, request.map);

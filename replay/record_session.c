@@ -9,6 +9,7 @@
 #include "arch/x86/paging.h"
 #include "kernel/cmdline.h"
 #include "kernel/err.h"
+#include "kernel/ipi_call.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/recorder.h"
@@ -106,13 +107,18 @@ static int attach_threads(struct session *session)
     return error;
 }
 
-/* The caller's page tables may have been exchanged. */
-static void reload_own_root(void)
+static void reload_root(void *argument)
 {
-    bool enabled = irq_save();
+    (void)argument;
     if (current_thread()->process)
         cpu_write_cr3(current_thread()->root);
-    irq_restore(enabled);
+}
+
+/* The threads' page tables were exchanged. A thread that is stopped need not have left its CPU yet,
+ * and would go on with the old ones. */
+static void reload_all_roots(void)
+{
+    ipi_call_all(reload_root, NULL, "page tables of a recording");
 }
 
 static int begin(struct process *process, struct recording *recording, struct session **session)
@@ -149,7 +155,7 @@ int record_begin(struct process *process, struct session **session)
     }
     process->session = *session;
     process->recording_lost = NULL;
-    reload_own_root();
+    reload_all_roots();
     return 0;
 }
 
@@ -187,7 +193,7 @@ static void detach(struct session *session)
     process_for_each_thread(process, detach_thread, NULL);
     process->session = NULL;
     paging_clear_user(process->space->root);
-    reload_own_root();
+    reload_all_roots();
     session_free(session);
     recorder_release();
 }

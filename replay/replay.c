@@ -71,6 +71,19 @@ static _Noreturn void stop_thread(struct rec_thread *rec)
     process_end_thread();
 }
 
+/* Demotions before an event that the instruction at this point causes by trapping, without using
+ * the page (it would have been promoted again): they may have come after the trap, so it comes
+ * first. */
+static bool trap_comes_first(const struct rec_thread *rec)
+{
+    struct stream_cursor ahead = rec->cursor;
+    struct log_event event;
+    while (stream_next(&ahead, &event) && log_point_equal(&event.point, &rec->point))
+        if (event.kind != LOG_DEMOTE)
+            return event.kind == LOG_FATAL || event.kind == LOG_VALUE;
+    return false;
+}
+
 /* What is to be done before the instruction at the thread's point runs. True: something was. */
 static bool apply_here(struct rec_thread *rec)
 {
@@ -84,7 +97,8 @@ static bool apply_here(struct rec_thread *rec)
         return false;
     switch (rec->next.kind) {
     case LOG_DEMOTE:
-        replay_apply_due(rec);
+        if (!trap_comes_first(rec))
+            replay_apply_due(rec);
         break;
     case LOG_STOP:
         stop_thread(rec);
@@ -362,11 +376,14 @@ void replay_stopped(struct rec_thread *rec)
     session_end_thread(rec, thread_user_frame(rec->thread), LOG_STOP);
 }
 
-/* The recording ended inside of this call: so does the replay. */
-_Noreturn void replay_stop_rec(struct rec_thread *rec)
+/* The recording ended inside of this call, and so does the replay; or another thread was stopping
+ * it at that moment, and this call was wound back. */
+int64_t replay_stop_rec(struct rec_thread *rec)
 {
+    replay_apply_due(rec);
+    if (rec->has_next && rec->next.kind == LOG_RESULT)
+        return ERR_EINTR;
     if (replay_expect(rec, LOG_STOP))
         stop_thread(rec);
-    finish_thread(rec, "stop_rec does not end the recording");
-    process_end_thread();
+    return ERR_EINTR;
 }

@@ -39,13 +39,13 @@ static int record_process(struct process *process, struct recording **out)
         process_drop_thread(process, process_main_thread(process));
         return error;
     }
-    *out = session->recording;
     process_start(process);
     process_wait(process);
-    if (process->session != NULL && process->session == session)
-        error = record_finish(session);
+    if (process->session) /* this one, or one that the program began after stopping this one */
+        error = record_finish(process->session);
     else
-        error = process->recording_lost ? ERR_LOG_FULL : 0; /* it stopped the recording itself */
+        error = process->recording_lost ? ERR_LOG_FULL : 0;
+    *out = recording_find(0);
     if (error)
         printk("%s: recording given up: %s\n", process->name, process->recording_lost);
     return error;
@@ -213,6 +213,7 @@ void replay_commands_register(void)
 {
     for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         command_register(&table[i]);
+    bench_register_command();
     edit_register_command();
     tick_source_register_command();
     tour_register_command();

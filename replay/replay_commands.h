@@ -8,8 +8,9 @@
 
 extern const struct recorder replay_recorder; /* hooks.c */
 
-void edit_register_command(void); /* edit_command.c */
-void tour_register_command(void); /* tour.c */
+void bench_register_command(void); /* bench_command.c */
+void edit_register_command(void);  /* edit_command.c */
+void tour_register_command(void);  /* tour.c */
 
 void replay_commands_register(void);
 

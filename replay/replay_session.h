@@ -63,7 +63,7 @@ void replay_exit(struct rec_thread *rec, uint64_t status);
 void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64_t address);
 void replay_stopped(struct rec_thread *rec);
 int64_t replay_owner(struct rec_thread *rec);
-_Noreturn void replay_stop_rec(struct rec_thread *rec);
+int64_t replay_stop_rec(struct rec_thread *rec); /* does not return where the recording ended */
 
 /* Replays a recording once and prints its @replay line (n of a series). 0, ERR_DIVERGED, or why it
  * could not start. */

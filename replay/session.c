@@ -102,6 +102,9 @@ void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame, 
         bool enabled = irq_save();
         fpu_save(thread->fpu);
         context_save_segments(&thread->segments);
+        /* From now on the session, and this view with it, may be freed at any time. */
+        thread->root = thread->process->space->root;
+        cpu_write_cr3(thread->root);
         irq_restore(enabled);
     }
     rec->final_event = event;

@@ -88,7 +88,8 @@ static bool symbol_wanted(const Elf64_Sym *symbol, const char *name)
         return false; /* constants of linker.ld among them */
     if (type == STT_SECTION || type == STT_FILE)
         return false;
-    if (symbol->st_value < KERNEL_BASE || !name[0])
+    if (symbol->st_value < KERNEL_BASE || !name[0] ||
+        name[0] == '.') /* labels of NASM macros: ..@17.site */
         return false;
     return type != STT_NOTYPE || !strchr(name, '.');
 }

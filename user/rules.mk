@@ -20,7 +20,7 @@ USER_LIB := argument barrier check condition format hash memory mutex print rend
 USER_LIB_ASM := thread_clone
 USER_DEMOS := counter crash dekker falseshare middle mutex pingpong private producer-consumer \
     racey rep sort straddle tsc
-USER_TESTS := faults fpu hostile mapper spin syscalls tf threads yield
+USER_TESTS := faults fpu hostile mapper protector spin stopper syscalls tf threads yield
 
 USER_DEMO_PROGRAMS := $(addprefix $(USER_BUILD)/,$(USER_DEMOS))
 USER_TEST_PROGRAMS := $(addprefix $(USER_BUILD)/,$(USER_TESTS))

@@ -37,7 +37,7 @@ boots() {
     fi
     kernel_check "boot-$name" "$name: boots and runs commands" \
         RUN="cpus; mem; poweroff" CPUS="$cpus" MEM="$memory" "$@" || return
-    log_check "$name: has $cpus CPUs" "^@cpus n=$cpus\$"
+    log_check "$name: has $cpus CPUs" "^@cpus n=$cpus "
     check_memory "$name" "$memory"
 }
 
