@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder as the kernel sees it: each hook goes to recording or to replay. */
+#include "arch/x86/witness.h"
 #include "kernel/err.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
@@ -73,12 +74,17 @@ static int64_t hook_rec_owner(struct trap_frame *frame)
 
 static void hook_enter(struct thread *thread, struct trap_frame *frame)
 {
+    witness_nobody();
     replaying(thread) ? replay_enter(thread->rec, frame) : record_enter(thread->rec, frame);
 }
 
 static bool hook_leave(struct thread *thread, struct trap_frame *frame)
 {
-    return replaying(thread) ? replay_leave(thread->rec, frame) : record_leave(thread->rec, frame);
+    bool go =
+        replaying(thread) ? replay_leave(thread->rec, frame) : record_leave(thread->rec, frame);
+    if (go)
+        witness_running(thread->rec->session->witness, thread->rec->slot);
+    return go;
 }
 
 static bool hook_page_fault(struct thread *thread, struct trap_frame *frame, uint64_t address)
@@ -210,6 +216,7 @@ const struct recorder replay_recorder = {
 
 void replay_init(void)
 {
+    witness_detect();
     recorder_register(&replay_recorder);
     replay_commands_register();
 }

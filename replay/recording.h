@@ -77,6 +77,7 @@ struct recording {
     uint32_t slots; /* threads, the ended ones included */
     struct stream streams[LOG_MAX_SLOTS];
     struct end_state end;
+    uint32_t witness;      /* the run that it was, for arch/x86/witness.h; 0: not watched here */
     uint64_t bytes, limit; /* streams and checkpoint; atomic while recording */
 };
 

@@ -4,6 +4,7 @@
 
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
+#include "arch/x86/witness.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
 #include "kernel/recorder.h"
@@ -28,6 +29,11 @@ struct session *session_create(struct process *process, struct recording *record
     session->replay = replay;
     session->source = source;
     session->unit = recording->unit;
+    session->witness = witness_begin(!replay              ? 0
+                                     : recording->witness ? recording->witness
+                                                          : WITNESS_UNKNOWN_RUN);
+    if (!replay)
+        recording->witness = session->witness;
     spin_init(&session->lock, LOCK_SESSION, "session");
     return session;
 }
@@ -44,6 +50,7 @@ void session_free(struct session *session)
 {
     for (uint32_t i = 0; i < session->slots; i++)
         free_thread(session->threads[i]);
+    witness_end(session->witness, session->abort != NULL);
     session->source->close();
     kfree(session);
 }
@@ -107,6 +114,7 @@ void session_end_thread(struct rec_thread *rec, const struct trap_frame *frame, 
         cpu_write_cr3(thread->root);
         irq_restore(enabled);
     }
+    witness_ended(session->witness, rec->slot, frame->rip);
     rec->final_event = event;
     rec->final_frame = *frame;
     rec->final_segments = thread->segments;

@@ -103,6 +103,7 @@ struct session {
     struct recording *recording;               /* f; recording: being written */
     bool replay;                               /* f */
     const struct tick_source *source;          /* f */
+    uint32_t witness;                          /* f; this run, for arch/x86/witness.h */
     enum log_unit unit;                        /* f */
     struct spinlock lock;                      /* LOCK_SESSION */
     struct rec_thread *threads[LOG_MAX_SLOTS]; /* s to write, a to read */

@@ -14,6 +14,7 @@
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
 #include "arch/x86/vectors.h"
+#include "arch/x86/witness.h"
 #include "kernel/string.h"
 #include "mm/user_memory.h"
 #include "replay/session.h"
@@ -100,9 +101,11 @@ static bool emulate(struct rec_thread *rec, struct trap_frame *frame, const stru
         done = emulate_pushf(rec, frame, insn);
     else if (insn->kind == INSN_MOV_SS)
         done = emulate_mov_ss(rec, frame, insn);
-    if (done)
-        frame->rip += insn->length;
-    return done;
+    if (!done)
+        return false;
+    witness_emulated(rec->session->witness, rec->slot, frame->rip);
+    frame->rip += insn->length;
+    return true;
 }
 
 /* What the CPU could fetch at RIP: readable and executable bytes of the view. */

@@ -90,6 +90,13 @@
 #define MSR_ARCH_LBR_FROM0 0x1500
 #define MSR_ARCH_LBR_TO0 0x1600
 
+#define MSR_WITNESS_RUNNING 0x400000e0 /* arch/x86/witness.h; run << 32 | slot + 1, 0: nobody */
+#define MSR_WITNESS_SUBJECT 0x400000e1 /* run << 32 | slot: what the following are about */
+#define MSR_WITNESS_BEGIN 0x400000e2
+#define MSR_WITNESS_EMULATED 0x400000e3
+#define MSR_WITNESS_ENDED 0x400000e4
+#define MSR_WITNESS_END 0x400000e5
+
 #define MSR_EFER 0xc0000080
 #define EFER_SYSCALL (1ull << 0)
 #define EFER_LONG_MODE (1ull << 8)

@@ -122,4 +122,12 @@ tap_check "a CPU that keeps interrupts off is a panic (status $KERNEL_STATUS)" \
     test $KERNEL_STATUS = 2
 log_check "which says where" "^@panic cpu=([01]) .* where=crash_lockup\\+0x[0-9a-f]+ \
 msg=\"hard lockup: CPU \\1 has taken no interrupt for .*, at 0x[0-9a-f]+ crash_lockup\\+0x"
+# --- NMIs into the entry and exit paths ---
+
+# With one instruction a block QEMU takes interrupts at every instruction, not only at jumps.
+kernel_check pmu-sweep "NMIs walk over the way in and out of the kernel" \
+    ACCEL=pmu CPUS=2 TCG=one-insn-per-tb=on RUN="sweep 20000; poweroff" TIMEOUT=120
+log_check "nothing is damaged" '^@sweep cpus=2 interrupts=[0-9]{5,} .* damaged=0 ok=yes$'
+log_check "most of these instructions were hit" '^@sweep .* places=([5-9][0-9]|[1-9][0-9]{2,}) '
+
 tap_done

@@ -27,11 +27,10 @@ NR == 1 {
         known[$1] = 1
         workload[++workloads] = $1
     }
-    if ($2 == "native")
-        if (!($3 in vcpus_known)) {
-            vcpus_known[$3] = 1
-            vcpus[++panels] = $3
-        }
+    if ($2 == "native" && !($3 in vcpus_known)) {
+        vcpus_known[$3] = 1
+        vcpus[++panels] = $3
+    }
     if ($2 == "plain")
         emulated[++emulated_count] = $1
     while ($number["ratio_native_max"] > high)
@@ -65,7 +64,7 @@ function draw_axes(title, groups,    ratio) {
 }
 
 # A bar starts at ratio 1: below it is faster than native.
-function draw_bar(x, key, fill,    y, base) {
+function draw_bar(x, key, fill,    y, base, label) {
     if (median[key] == "")
         return
     y = y_of(median[key])
@@ -73,7 +72,8 @@ function draw_bar(x, key, fill,    y, base) {
     printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x,
         y < base ? y : base, bar - 2, y < base ? base - y : y - base, fill
     line(x + bar / 2 - 1, y_of(least[key]), x + bar / 2 - 1, y_of(most[key]), "#111", 1)
-    text(x + bar / 2 - 1, y_of(most[key]) - 3, "middle", 8, sprintf("%.2f", median[key]))
+    label = y_of(most[key]) < base ? y_of(most[key]) : base
+    text(x + bar / 2 - 1, label - 3, "middle", 8, sprintf("%.2f", median[key]))
 }
 
 # The program, and below it its arguments.

@@ -17,7 +17,7 @@ NR == 1 {
         known[$1] = 1
         workload[++workloads] = $1
     }
-    if (!($3 in vcpus_known)) {
+    if ($2 == "native" && !($3 in vcpus_known)) {
         vcpus_known[$3] = 1
         vcpus[++vcpus_count] = $3
     }
@@ -117,8 +117,9 @@ function find(program,    i) {
 }
 
 function emulator_factor(w, mode) {
-    return seconds(w, mode, 2) > 0 && has(w, "qemu-" mode, 1) ?
-        sprintf("%.2f", seconds(w, "qemu-" mode, 1) / seconds(w, mode, 2)) : ""
+    if (!has(w, mode, 2) || !has(w, "qemu-" mode, 1))
+        return ""
+    return sprintf("%.2f", seconds(w, "qemu-" mode, 1) / seconds(w, mode, 2))
 }
 
 function print_log_targets(    i, w, steps, demotions, bytes, events, ratio, worst, worst_w) {
