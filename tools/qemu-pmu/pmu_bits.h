@@ -58,6 +58,16 @@
 
 #define MSR_FULL_WIDTH_PMC0 0x4c1
 
+/* The oracle: docs/oracle.md. RCX, RDX:RAX as for any MSR; write-only. */
+#define CPUID_ORACLE 0x40000100u /* EAX: the same; EBX, EDX, ECX: */
+#define CPUID_ORACLE_SIGNATURE "SkelCrewOrcl"
+#define MSR_ORACLE_THREAD 0x400000e0   /* run << 32 | slot + 1 will run on this CPU; 0: nobody */
+#define MSR_ORACLE_SUBJECT 0x400000e1  /* run << 32 | slot that the following are about */
+#define MSR_ORACLE_BEGIN 0x400000e2    /* the run begins: 0, or the run that it replays */
+#define MSR_ORACLE_EMULATED 0x400000e3 /* the thread's instruction here was carried out for it */
+#define MSR_ORACLE_ENDED 0x400000e4    /* the thread has ended here */
+#define MSR_ORACLE_END 0x400000e5      /* the run has ended: 0, or it was given up */
+
 #define MSR_X2APIC_LVT_PMC 0x834
 #define MSR_X2APIC_SELF_IPI 0x83f
 #define XAPIC_ID 0x20

@@ -59,6 +59,40 @@ bool pmu_classify(const uint8_t *bytes, size_t length, unsigned bits, struct pmu
     return false;
 }
 
+/* CMPS and MOVS have two. */
+static unsigned accesses_of_iteration(const struct insn *insn)
+{
+    return insn->opcode >= 0xa4 && insn->opcode <= 0xa7 ? 2 : 1;
+}
+
+static bool has_memory_operand(const struct insn *insn)
+{
+    return insn->operand.present && !insn->operand.is_register;
+}
+
+uint64_t pmu_classify_for_oracle(uint64_t address, const uint8_t *bytes, size_t length)
+{
+    struct insn insn;
+
+    if (!decode(bytes, length, INSN_MODE_64, &insn))
+        return oracle_pack(address, ORACLE_PLAIN, 0);
+    switch (insn.class) {
+    case INSN_COND_BRANCH:
+        return oracle_pack(address, ORACLE_BRANCH, 0);
+    case INSN_JMP:
+        return oracle_pack(address, ORACLE_BRANCH, has_memory_operand(&insn));
+    case INSN_CALL:
+        return oracle_pack(address, ORACLE_BRANCH, 1 + has_memory_operand(&insn));
+    case INSN_RET:
+        return oracle_pack(address, ORACLE_BRANCH, 1);
+    }
+    if (insn.kind == INSN_REP_STRING)
+        return oracle_pack(address, ORACLE_REP, accesses_of_iteration(&insn));
+    if (insn.kind == INSN_PUSHF || insn.kind == INSN_MOV_SS)
+        return oracle_pack(address, ORACLE_QUIET, 0);
+    return oracle_pack(address, ORACLE_PLAIN, 0);
+}
+
 unsigned pmu_match_0f(const uint8_t *bytes, size_t length, unsigned bits, uint8_t opcode)
 {
     struct insn insn;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tools/qemu-pmu/pmu_events.h"
+#include "tools/qemu-pmu/pmu_oracle_thread.h"
 
 /* When it is certain that the instruction retires. */
 enum pmu_certain {
@@ -28,6 +29,9 @@ struct pmu_branch {
 bool pmu_classify(const uint8_t *bytes, size_t length, unsigned bits, struct pmu_branch *branch);
 
 bool pmu_is_taken(uint32_t condition, uint64_t rflags, uint64_t rcx);
+
+/* The instruction at address, of 64-bit user code, as the oracle wants it: oracle_pack(). */
+uint64_t pmu_classify_for_oracle(uint64_t address, const uint8_t *bytes, size_t length);
 
 /* The length of the instruction if it is the one with this opcode after 0F, else 0. */
 unsigned pmu_match_0f(const uint8_t *bytes, size_t length, unsigned bits, uint8_t opcode);

@@ -95,6 +95,10 @@ static NO_INLINE void write_msr(struct cpu_env *env, uintptr_t host_pc)
     unsigned index = pmu_qemu_vcpu();
     bool written;
 
+    if (oracle_owns_msr(msr)) {
+        oracle_write_msr(index, msr, value);
+        return;
+    }
     instrument_settle(index);
     written = pmu_write_msr(this_pmu(), msr, value);
     instrument_settle(index);
@@ -107,7 +111,7 @@ static void hook_wrmsr(struct cpu_env *env)
 {
     uint32_t msr = (uint32_t)env_registers(env)[ENV_RCX];
 
-    if (is_ready(env, PMU_WRMSR) && pmu_owns_msr(this_pmu(), msr))
+    if (is_ready(env, PMU_WRMSR) && (pmu_owns_msr(this_pmu(), msr) || oracle_owns_msr(msr)))
         write_msr(env, HOST_PC());
     else
         pmu_qemu_original(PMU_WRMSR)(env);
@@ -122,6 +126,8 @@ static NO_INLINE void cpuid(struct cpu_env *env, uint32_t leaf)
 
     if (leaf == CPUID_PERFORMANCE_MONITORING)
         pmu_cpuid(&machine.options.config, values);
+    else if (leaf == CPUID_ORACLE)
+        oracle_cpuid(values);
     else
         pmu_qemu_cpuid(leaf, values);
     if (leaf == CPUID_VENDOR && values[0] < CPUID_PERFORMANCE_MONITORING)
@@ -137,8 +143,9 @@ static NO_INLINE void cpuid(struct cpu_env *env, uint32_t leaf)
 static void hook_cpuid(struct cpu_env *env)
 {
     uint32_t leaf = (uint32_t)env_registers(env)[ENV_RAX];
-    bool ours =
-        leaf == CPUID_VENDOR || leaf == CPUID_FEATURES || leaf == CPUID_PERFORMANCE_MONITORING;
+    bool ours = leaf == CPUID_VENDOR || leaf == CPUID_FEATURES ||
+                leaf == CPUID_PERFORMANCE_MONITORING ||
+                (leaf == CPUID_ORACLE && machine.options.oracle);
 
     if (is_ready(env, PMU_CPUID) && ours)
         cpuid(env, leaf);

@@ -10,6 +10,7 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define DEFAULT_RANDOM_SKID 100
+#define DEFAULT_ORACLE_STEP 1000
 #define LONGEST_SKID 1000000000ull
 
 static const char *const event_tables[] = {
@@ -113,12 +114,31 @@ static const char *set_verbose(struct pmu_options *options, const char *value)
     return NULL;
 }
 
+static const char *set_oracle(struct pmu_options *options, const char *value)
+{
+    if (!*value)
+        return "a file";
+    options->oracle = value;
+    return NULL;
+}
+
+static const char *set_oracle_step(struct pmu_options *options, const char *value)
+{
+    unsigned long long number;
+
+    if (!parse_number(value, 1, LONGEST_SKID, &number))
+        return "a number of instructions from 1 to 1000000000";
+    options->oracle_step = number;
+    return NULL;
+}
+
 static const struct {
     const char *name;
     const char *(*set)(struct pmu_options *options, const char *value);
 } known[] = {
-    {"version", set_version}, {"events", set_events}, {"skid", set_skid},
-    {"seed", set_seed},       {"broken", set_broken}, {"verbose", set_verbose},
+    {"version", set_version}, {"events", set_events},           {"skid", set_skid},
+    {"seed", set_seed},       {"broken", set_broken},           {"verbose", set_verbose},
+    {"oracle", set_oracle},   {"oracle-step", set_oracle_step},
 };
 
 static bool parse_option(struct pmu_options *options, const char *argument, char *error,
@@ -136,14 +156,16 @@ static bool parse_option(struct pmu_options *options, const char *argument, char
         return !wanted;
     }
     snprintf(error, error_size,
-             "unknown option '%s' (known: version, events, skid, seed, broken, verbose)", argument);
+             "unknown option '%s' (known: version, events, skid, seed, broken, verbose, oracle, "
+             "oracle-step)",
+             argument);
     return false;
 }
 
 bool pmu_parse_options(struct pmu_options *options, int count, char *const arguments[], char *error,
                        size_t error_size)
 {
-    *options = (struct pmu_options){.config = {.version = 4}};
+    *options = (struct pmu_options){.config = {.version = 4}, .oracle_step = DEFAULT_ORACLE_STEP};
     for (int i = 0; i < count; i++)
         if (!parse_option(options, arguments[i], error, error_size))
             return false;

@@ -11,6 +11,8 @@
 struct pmu_options {
     struct pmu_config config;
     bool verbose;
+    const char *oracle; /* file; NULL: none */
+    uint64_t oracle_step;
 };
 
 /* Reads `count` options of the form name=value. False: *error says which one is wrong and why. */

@@ -30,7 +30,7 @@ static void reset_vcpu(unsigned index)
 
     pmu_reset(&machine.vcpu[index].pmu, &machine.options.config, index);
     pmu_settle(&machine.vcpu[index].pmu, &words->pmu);
-    words->nmi_expected = 0;
+    words->nmi_expected = words->watched = 0;
 }
 
 /* RESET, of all vCPUs. INIT does not touch a PMU. */
@@ -52,6 +52,7 @@ static void vcpu_started(unsigned index)
 
 static void at_exit(void)
 {
+    oracle_close();
     if (!machine.options.verbose)
         return;
     for (unsigned i = 0; i < machine.vcpus; i++) {
@@ -72,10 +73,16 @@ static void on_vcpu_init_id(qemu_plugin_id_t id, unsigned index)
     vcpu_started(index);
 }
 
+static void translated(struct qemu_plugin_tb *tb)
+{
+    instrument_block(tb);
+    oracle_block(tb);
+}
+
 static void on_translation_id(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     (void)id;
-    instrument_block(tb);
+    translated(tb);
 }
 
 static void on_vcpu_init(unsigned index, void *unused)
@@ -87,7 +94,7 @@ static void on_vcpu_init(unsigned index, void *unused)
 static void on_translation(struct qemu_plugin_tb *tb, void *unused)
 {
     (void)unused;
-    instrument_block(tb);
+    translated(tb);
 }
 
 /* Of these no argument is used, whichever they are. */
@@ -154,6 +161,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         pmu_message("error: no memory for %u vCPUs", machine.vcpus);
         return 1;
     }
+    if (!oracle_open())
+        return 1;
     helpers_install();
     register_callbacks(id);
     pmu_qemu_on_reset(machine_reset);

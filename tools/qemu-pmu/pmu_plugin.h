@@ -10,13 +10,16 @@
 struct vcpu_words {
     struct pmu_words pmu;
     uint64_t nmi_expected; /* not 0: an NMI was requested and has not been seen to be taken */
+    uint64_t watched;      /* not 0: vcpu.watched is set */
 };
 
 /* Of the vCPU's own thread, but `wanted`. */
 struct vcpu {
     struct pmu pmu;
-    pmu_word_set wanted; /* instrument lock (pmu_instrument.c) */
-    uint64_t nmis_late;  /* times that QEMU had overlooked one */
+    pmu_word_set wanted;           /* instrument lock (pmu_instrument.c) */
+    uint64_t nmis_late;            /* times that QEMU had overlooked one */
+    struct oracle_thread *watched; /* whose user instructions these are; NULL: nobody's */
+    uint64_t oracle_subject;       /* what the next message is about */
 };
 
 struct machine {
@@ -37,6 +40,14 @@ void instrument_settle(unsigned index); /* settles the vCPU's PMU and raises wha
 void instrument_block(struct qemu_plugin_tb *tb);
 void instrument_update(unsigned index); /* after its registers were written */
 void instrument_flushed(void);
+
+/* pmu_oracle.c: what threads execute, for the file that the option oracle names. */
+bool oracle_open(void);
+void oracle_close(void);
+void oracle_block(struct qemu_plugin_tb *tb);
+bool oracle_owns_msr(uint32_t msr);
+void oracle_write_msr(unsigned index, uint32_t msr, uint64_t value);
+void oracle_cpuid(uint32_t registers[4]); /* CPUID_ORACLE */
 
 /* pmu_helpers.c: takes RDMSR, WRMSR, CPUID and RDPMC over. */
 void helpers_install(void);

@@ -103,6 +103,11 @@ bool pmu_qemu_learn(struct cpu_env *env, enum pmu_instruction instruction)
     return false;
 }
 
+bool pmu_qemu_is_learnt(void)
+{
+    return __atomic_load_n(&pmu_layout.state, __ATOMIC_ACQUIRE) != 0;
+}
+
 unsigned pmu_qemu_cpl(void)
 {
     return state_of_self()->hflags & HFLAGS_CPL;

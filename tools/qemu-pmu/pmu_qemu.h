@@ -53,6 +53,8 @@ unsigned pmu_qemu_vcpu(void);
 /* Learns the layout of the state from an instruction that is being carried out. False: not yet. */
 bool pmu_qemu_learn(struct cpu_env *env, enum pmu_instruction instruction);
 
+bool pmu_qemu_is_learnt(void);
+
 /* Once it has been learnt: */
 unsigned pmu_qemu_cpl(void);
 unsigned pmu_qemu_code_bits(void); /* 16, 32 or 64 */

@@ -40,9 +40,17 @@ typedef struct {
 } qemu_info_t;
 
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_CB_RW_REGS };
-enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 enum qemu_plugin_cond { QEMU_PLUGIN_COND_EQ = 2, QEMU_PLUGIN_COND_NE };
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+
+/* Wider than it is read: by its size, of which `low` and `high` are the bytes. */
+typedef struct {
+    int type;
+    struct {
+        uint64_t low, high;
+    } data;
+} qemu_plugin_mem_value;
 
 typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned int vcpu_index, void *user_data);
 typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu_index, uint32_t info, uint64_t vaddr,
@@ -77,9 +85,16 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
                                       enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
                                       void *user_data);
 
+/* Of the access that a memory callback is called for. */
+unsigned qemu_plugin_mem_size_shift(uint32_t info);
+bool qemu_plugin_mem_is_store(uint32_t info);
+qemu_plugin_mem_value qemu_plugin_mem_get_value(uint32_t info);
+
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *into, size_t length);
+
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
 void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score, unsigned int vcpu_index);
