@@ -51,7 +51,8 @@ KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
+    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
+    shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
@@ -77,7 +78,7 @@ GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
 # --- what people call -----------------------------------------------------------------------------
 # Missing packages are installed before anything is built, hence the second make.
 
-.PHONY: help run test iso debug lint format clean kernel programs image host-tests FORCE
+.PHONY: help run oracle test iso debug lint format clean kernel programs image host-tests FORCE
 
 help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
@@ -85,6 +86,7 @@ help:
 	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=kvm|pmu|step QEMU=path'
 	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
+	@echo 'make oracle    records and replays PROG="racey 4 200" N=20 times, compares every instruction'
 	@echo 'make iso       $(O)/skeleton-crew.iso: boots on a PC by GRUB (RUN, APPEND as above)'
 	@echo 'make debug     boots, stopped at the first instruction, with gdb attached'
 	@echo 'make lint      formatting, static analysis, layers'
@@ -95,11 +97,17 @@ help:
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
 export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
+export PROG N STEP SOURCE
 
 run:
 	@tools/install-packages.sh run
 	@$(MAKE) image
 	@./run-qemu.sh
+
+oracle:
+	@tools/install-packages.sh run
+	@$(MAKE) image build/tools/oracle/compare
+	@tools/oracle/oracle.sh
 
 debug:
 	@tools/install-packages.sh debug
@@ -206,4 +214,4 @@ include tools/qemu-pmu/rules.mk
 
 host-tests: $(HOST_TESTS)
 
--include $(OBJS:.o=.d) $(wildcard build/tools/*.d)
+-include $(OBJS:.o=.d) $(wildcard build/tools/*.d build/tools/*/*.d)
