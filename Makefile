@@ -86,7 +86,7 @@ help:
 	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=kvm|pmu|step QEMU=path'
 	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
-	@echo 'make oracle    records and replays PROG="racey 4 200" N=20 times, compares every instruction'
+	@echo 'make oracle    PROG="racey 4 200" N=20: recorded, replayed, every instruction compared'
 	@echo 'make iso       $(O)/skeleton-crew.iso: boots on a PC by GRUB (RUN, APPEND as above)'
 	@echo 'make debug     boots, stopped at the first instruction, with gdb attached'
 	@echo 'make lint      formatting, static analysis, layers'
@@ -198,6 +198,11 @@ build/tools/%: tools/%.c
 	@echo '  HOST  $<'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -MD -MP -MF $@.d -o $@ $<
 
+build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h format.h)
+	@mkdir -p $(@D)
+	@echo '  HOST  $@'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
+
 build/gen/asm_offsets.inc: build/tools/gen_asm
 	@mkdir -p $(@D)
 	$(Q)$< offsets $@
@@ -214,4 +219,4 @@ include tools/qemu-pmu/rules.mk
 
 host-tests: $(HOST_TESTS)
 
--include $(OBJS:.o=.d) $(wildcard build/tools/*.d build/tools/*/*.d)
+-include $(OBJS:.o=.d) $(wildcard build/tools/*.d)

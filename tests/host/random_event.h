@@ -49,7 +49,8 @@ static inline void random_event(uint64_t *seed, unsigned kind, const struct log_
     if (fields & LOG_FIELD_PAGE)
         event->page = random_number(seed) & ~4095ull;
     if (fields & LOG_FIELD_RIGHTS)
-        event->rights = (uint8_t)random_below(seed, LOG_RIGHTS_WRITE + 1);
+        event->rights = (uint8_t)(random_below(seed, LOG_RIGHTS_WRITE + 1) |
+                                  (random_below(seed, 2) ? LOG_RIGHTS_EXECUTE : 0));
     if (fields & LOG_FIELD_A)
         event->a = random_number(seed);
     if (fields & LOG_FIELD_B)

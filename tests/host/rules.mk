@@ -70,8 +70,9 @@ $(eval $(call host_test,command,kernel/command.c kernel/string.c kernel/err.c ke
     tests/host/host_panic.c))
 $(eval $(call host_test,symbols,kernel/symbols.c kernel/format.c))
 $(eval $(call host_test,boot_info,boot/boot_regions.c kernel/string.c))
-$(eval $(call host_test,log,replay/log_codec.c kernel/hash.c))
+$(eval $(call host_test,log,replay/log_codec.c replay/point.c kernel/format.c kernel/hash.c))
 $(eval $(call host_test,stream,replay/stream.c replay/log_codec.c))
+$(eval $(call host_test,elf_symbols,kernel/elf_symbols.c))
 $(eval $(call host_test,event_text,replay/event_text.c replay/log_codec.c replay/point.c \
     arch/x86/vectors.c kernel/format.c))
 $(eval $(call host_test,crew,replay/crew.c))
@@ -82,3 +83,5 @@ $(eval $(call host_test,space_pages,mm/space.c mm/space_pages.c mm/page_index.c 
 $(eval $(call host_test,pmu_model,$(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c)))
 $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
+$(eval $(call host_test,oracle_thread,$(INSN_FILES) \
+    $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernel/hash.h"
+#include "replay/point.h"
 #include "tests/host/random_event.h"
 #include "tests/host/tap.h"
 
@@ -62,7 +63,7 @@ static void test_longest(unsigned kind)
     struct log_event decoded;
 
     if (fields & LOG_FIELD_RIGHTS)
-        event.rights = LOG_RIGHTS_WRITE;
+        event.rights = LOG_RIGHTS_WRITE | LOG_RIGHTS_EXECUTE;
     event.a = fields & LOG_FIELD_A ? UINT64_MAX : 0;
     event.b = fields & LOG_FIELD_B ? UINT64_MAX : 0;
     event.dep_count = fields & LOG_FIELD_DEPS ? LOG_MAX_DEPS : 0;
@@ -82,11 +83,17 @@ static void test_longest(unsigned kind)
 
 /* --- damage --- */
 
+static bool rights_known(unsigned rights)
+{
+    return (rights & LOG_RIGHTS_MASK) <= LOG_RIGHTS_WRITE &&
+           !(rights & ~(LOG_RIGHTS_MASK | LOG_RIGHTS_EXECUTE));
+}
+
 static bool in_range(const struct log_event *event)
 {
     unsigned fields = log_kind_fields(event->kind);
 
-    if (fields == ~0u || event->page % 4096 || event->rights > LOG_RIGHTS_WRITE ||
+    if (fields == ~0u || event->page % 4096 || !rights_known(event->rights) ||
         event->dep_count > LOG_MAX_DEPS)
         return false;
     if ((event->page && !(fields & LOG_FIELD_PAGE)) || (event->a && !(fields & LOG_FIELD_A)) ||
@@ -202,6 +209,8 @@ static void test_refusals(void)
     REFUSED("ticks that wrap", "tick count beyond 64 bits", LOG_STOP, 1, 0, 0, 0, 0, 0, 0);
     REFUSED("a page behind the last", "page number out of range", SAME(DEMOTE), 2, 0);
     REFUSED("rights 3", "unknown rights", SAME(DEMOTE), 0, 3);
+    REFUSED("rights 8", "unknown rights", SAME(DEMOTE), 0, 8);
+    REFUSED("rights 7", "unknown rights", SAME(DEMOTE), 0, 7);
     REFUSED("65 bits", "number of more than 64 bits", SAME(EXIT), 0x80, 0x80, 0x80, 0x80, 0x80,
             0x80, 0x80, 0x80, 0x80, 2);
     REFUSED("eleven groups", "number of more than 64 bits", SAME(EXIT), 0x80, 0x80, 0x80, 0x80,
@@ -218,7 +227,7 @@ static const struct {
     unsigned version;
     const char *digest;
 } layouts[] = {
-    {1, "421d9795fb9d358ec6af12b1ce209a42"},
+    {1, "7d8882982af003829667be434b082e23"},
 };
 #define LAYOUTS (sizeof layouts / sizeof layouts[0])
 
@@ -253,6 +262,8 @@ static void hash_table(struct hash *hash)
         LOG_RIGHTS_NONE,
         LOG_RIGHTS_READ,
         LOG_RIGHTS_WRITE,
+        LOG_RIGHTS_MASK,
+        LOG_RIGHTS_EXECUTE,
         LOG_EVENT_MAX_BYTES,
         sizeof(struct log_point),
         sizeof(struct log_dep),
@@ -276,6 +287,19 @@ static void hash_coding(struct hash *hash)
     }
 }
 
+/* What a point's check is: who changes it cannot replay older recordings. */
+static void hash_checks(struct hash *hash)
+{
+    struct trap_frame frame;
+    uint64_t *words = (uint64_t *)&frame;
+
+    for (uint64_t fixed = 1, round = 0; round < 20; round++) {
+        for (size_t i = 0; i < sizeof frame / sizeof *words; i++)
+            words[i] = random_u64(&fixed);
+        hash_number(hash, point_make(round, &frame).check);
+    }
+}
+
 static void test_digest(void)
 {
     uint8_t digest[HASH_MIN_DIGEST];
@@ -286,6 +310,7 @@ static void test_digest(void)
     hash_init(&hash, sizeof digest);
     hash_table(&hash);
     hash_coding(&hash);
+    hash_checks(&hash);
     hash_final(&hash, digest);
     for (unsigned i = 0; i < sizeof digest; i++)
         sprintf(text + 2 * i, "%02x", digest[i]);
@@ -306,7 +331,9 @@ static void test_names(void)
     is_string(log_kind_name(255), "?", "kind 255 has no name");
     ok(log_kind_fields(0) == ~0u && log_kind_fields(200) == ~0u, "unknown kinds have no fields");
     is_string(log_rights_name(LOG_RIGHTS_WRITE), "write", "rights have names");
+    is_string(log_rights_name(LOG_RIGHTS_READ | LOG_RIGHTS_EXECUTE), "read execute", "all of them");
     is_string(log_rights_name(3), "?", "unknown rights have none");
+    is_string(log_rights_name(255), "?", "nor do those far off");
     ok(log_kind_asynchronous(LOG_DEMOTE) && log_kind_asynchronous(LOG_STOP) &&
            !log_kind_asynchronous(LOG_PROMOTE) && !log_kind_asynchronous(99),
        "demotions and stops are what does not come by itself");

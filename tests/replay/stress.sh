@@ -26,6 +26,8 @@ for cpus in 2 4; do
     replay_programs "jitter-$cpus" 3 CPUS=$cpus APPEND=jitter=200 < <(races)
     replay_programs "no-hold-$cpus" 3 CPUS=$cpus APPEND=hold_us=0 < <(races)
 done
+replay_programs jitter-step 2 CPUS=4 APPEND="jitter=200 source=step" < <(races)
+replay_programs no-hold-step 2 CPUS=4 APPEND="hold_us=0 source=step" < <(races)
 replay_programs no-hold-jitter 2 CPUS=4 APPEND="hold_us=0 jitter=2000" < <(races)
 replay_programs long-hold 2 CPUS=4 APPEND=hold_us=3000 < <(races)
 

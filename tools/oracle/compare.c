@@ -9,175 +9,19 @@
  * or there is nothing to compare.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "tools/oracle/format.h"
+#include "tools/oracle/read.h"
 
-struct thread {
-    const struct oracle_record **records; /* ORACLE_ENTRIES, in order */
-    size_t count;
-    const struct oracle_record *ended;
-};
-
-struct run {
-    uint32_t number;
-    uint64_t replayed; /* 0: a recording */
-    bool ended, given_up;
-    unsigned replays; /* of this recording, so far */
-    struct thread threads[ORACLE_MAX_SLOTS];
-};
-
-static struct run *runs;
-static size_t run_count;
-static uint64_t step;
 static const char *program;
-
-static _Noreturn void __attribute__((format(printf, 1, 2))) die(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    fputs("oracle: error: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(2);
-}
-
-/* --- reading --------------------------------------------------------------------------------- */
-
-static void *grow(void *array, size_t count, size_t size)
-{
-    if (count & (count - 1)) /* room for the next power of two is there */
-        return array;
-    array = realloc(array, (count ? count * 2 : 1) * size);
-    if (!array)
-        die("out of memory");
-    return array;
-}
-
-static struct run *find_run(uint64_t number)
-{
-    for (size_t i = 0; i < run_count; i++)
-        if (runs[i].number == number)
-            return &runs[i];
-    return NULL;
-}
-
-static struct run *need_run(const struct oracle_record *record)
-{
-    struct run *run = find_run(record->run);
-
-    if (!run || run->ended)
-        die("damaged file: a record of run %" PRIu32 ", which is not under way", record->run);
-    return run;
-}
-
-static struct thread *need_thread(const struct oracle_record *record)
-{
-    struct run *run = need_run(record);
-
-    if (record->slot >= ORACLE_MAX_SLOTS || run->threads[record->slot].ended)
-        die("damaged file: a record of thread %" PRIu32 " of run %" PRIu32
-            ", which has ended or cannot be",
-            record->slot, record->run);
-    return &run->threads[record->slot];
-}
-
-static void begin_run(const struct oracle_record *record)
-{
-    if (!record->run || find_run(record->run))
-        die("damaged file: run %" PRIu32 " begins twice", record->run);
-    runs = grow(runs, run_count, sizeof(*runs));
-    runs[run_count] = (struct run){.number = record->run, .replayed = record->number};
-    run_count++;
-}
-
-static void add_entries(const struct oracle_record *record)
-{
-    struct thread *thread = need_thread(record);
-
-    thread->records = grow(thread->records, thread->count, sizeof(*thread->records));
-    thread->records[thread->count++] = record;
-}
-
-static void end_run(const struct oracle_record *record)
-{
-    struct run *run = need_run(record);
-
-    run->ended = true;
-    run->given_up = record->number != 0;
-}
-
-/* False: it was the last one. */
-static bool take_record(const struct oracle_record *record)
-{
-    switch (record->kind) {
-    case ORACLE_BEGIN:
-        begin_run(record);
-        return true;
-    case ORACLE_ENTRIES:
-        add_entries(record);
-        return true;
-    case ORACLE_ENDED:
-        need_thread(record)->ended = record;
-        return true;
-    case ORACLE_END:
-        end_run(record);
-        return true;
-    case ORACLE_CLOSE:
-        return false;
-    }
-    die("damaged file: a record of an unknown kind, %" PRIu32, record->kind);
-}
-
-static void read_records(const char *name, const char *at, const char *end)
-{
-    for (;;) {
-        const struct oracle_record *record = (const void *)at;
-        size_t room = (size_t)(end - at), size = sizeof(*record);
-
-        if (room >= size)
-            size += record->entries * sizeof(struct oracle_entry);
-        if (room < size)
-            die("%s is cut off: QEMU did not end by itself", name);
-        if (!take_record(record))
-            return;
-        at += size;
-    }
-}
-
-static void read_file(const char *name)
-{
-    int descriptor = open(name, O_RDONLY);
-    struct stat stat;
-    const struct oracle_header *header;
-
-    if (descriptor < 0 || fstat(descriptor, &stat) != 0)
-        die("%s: %s", name, strerror(errno));
-    if ((size_t)stat.st_size < sizeof(*header))
-        die("%s is no file of the oracle's", name);
-    header = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (header == MAP_FAILED)
-        die("%s: %s", name, strerror(errno));
-    if (memcmp(header->magic, ORACLE_MAGIC, sizeof(header->magic)) != 0 || !header->step)
-        die("%s is no file of the oracle's, or one of another version", name);
-    step = header->step;
-    read_records(name, (const char *)(header + 1), (const char *)header + stat.st_size);
-}
 
 /* --- reporting ------------------------------------------------------------------------------- */
 
-/* ` = function at file:line`, or nothing. */
+/* ` (function at file:line)`, or nothing. */
 static void print_symbol(uint64_t rip)
 {
     char command[1200], line[400];
@@ -197,28 +41,24 @@ static void print_symbol(uint64_t rip)
 
 static void print_place(const char *who, uint64_t rip)
 {
-    printf("    %s: RIP 0x%" PRIx64, who, rip);
+    printf("%s RIP 0x%" PRIx64, who, rip);
     print_symbol(rip);
     putchar('\n');
 }
 
-static uint64_t run_instructions(const struct run *run)
+/* How many threads have ended, and their instructions. */
+static unsigned count_threads(const struct run *run, uint64_t *instructions)
 {
-    uint64_t sum = 0;
+    unsigned threads = 0;
 
-    for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++)
-        if (run->threads[slot].ended)
-            sum += run->threads[slot].ended->number;
-    return sum;
-}
-
-static unsigned run_threads(const struct run *run)
-{
-    unsigned count = 0;
-
-    for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++)
-        count += run->threads[slot].ended != NULL;
-    return count;
+    *instructions = 0;
+    for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++) {
+        if (!run->threads[slot].ended)
+            continue;
+        *instructions += run->threads[slot].ended->number;
+        threads++;
+    }
+    return threads;
 }
 
 /* --- comparing ------------------------------------------------------------------------------- */
@@ -237,7 +77,7 @@ static const struct oracle_entry *next_entry(struct cursor *cursor)
     if (cursor->record == cursor->thread->count)
         return NULL;
     record = cursor->thread->records[cursor->record];
-    cursor->number = record->number + cursor->entry * step;
+    cursor->number = record->number + cursor->entry * oracle_step;
     const struct oracle_entry *entry = (const struct oracle_entry *)(record + 1) + cursor->entry;
     if (++cursor->entry == record->entries) {
         cursor->record++;
@@ -259,8 +99,8 @@ static void print_difference(unsigned slot, uint64_t before, uint64_t until)
 
 static void print_end(const char *who, const struct thread *thread)
 {
-    printf("    %s: ends after %" PRIu64 " instructions\n", who, thread->ended->number);
-    print_place(who, thread->ended->rip);
+    printf("    %s: ends after %" PRIu64 " instructions;", who, thread->ended->number);
+    print_place("", thread->ended->rip);
 }
 
 /* All entries that both have are equal. */
@@ -269,7 +109,8 @@ static bool compare_ends(unsigned slot, const struct thread *a, const struct thr
 {
     uint64_t shorter = a->ended->number < b->ended->number ? a->ended->number : b->ended->number;
 
-    if (a->ended->number == b->ended->number && a->ended->hash == b->ended->hash)
+    if (a->ended->number == b->ended->number && a->ended->hash == b->ended->hash &&
+        a->ended->rip == b->ended->rip)
         return true;
     if (a->ended->number != b->ended->number && shorter == equal_until)
         printf("  thread %u: equal up to instruction %" PRIu64 ", where one of them ends\n", slot,
@@ -293,7 +134,7 @@ static bool compare_threads(unsigned slot, const struct thread *a, const struct 
         if (!entry_a || !entry_b)
             return compare_ends(slot, a, b, equal_until);
         if (at_a.number != at_b.number)
-            die("damaged file: entries of thread %u are missing", slot);
+            oracle_die("damaged file: entries of thread %u are missing", slot);
         if (entry_a->rip != entry_b->rip || entry_a->hash != entry_b->hash)
             break;
         equal_until = at_a.number;
@@ -301,18 +142,29 @@ static bool compare_threads(unsigned slot, const struct thread *a, const struct 
     }
     print_difference(slot, equal_until, at_a.number);
     if (equal)
-        print_place("last equal", equal->rip);
+        print_place("    last equal:", equal->rip);
     printf("    at instruction %" PRIu64 "%s:\n", at_a.number,
            entry_a->rip == entry_b->rip ? ", same place, what was loaded or stored differs" : "");
-    print_place("first", entry_a->rip);
-    print_place("second", entry_b->rip);
+    print_place("    first: ", entry_a->rip);
+    print_place("    second:", entry_b->rip);
     return false;
+}
+
+static void check_ended(const struct run *run)
+{
+    if (!run->ended)
+        oracle_die("run %" PRIu32 " has not ended", run->number);
+    for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++)
+        if (run->threads[slot].count && !run->threads[slot].ended && !run->given_up)
+            oracle_die("thread %u of run %" PRIu32 " has not ended", slot, run->number);
 }
 
 static bool compare_runs(const struct run *a, const struct run *b)
 {
     bool equal = true;
 
+    check_ended(a);
+    check_ended(b);
     for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++) {
         const struct thread *in_a = &a->threads[slot], *in_b = &b->threads[slot];
 
@@ -326,66 +178,71 @@ static bool compare_runs(const struct run *a, const struct run *b)
     return equal;
 }
 
-static void check_ended(const struct run *run)
-{
-    if (!run->ended)
-        die("run %" PRIu32 " has not ended", run->number);
-    for (unsigned slot = 0; slot < ORACLE_MAX_SLOTS; slot++)
-        if (run->threads[slot].count && !run->threads[slot].ended && !run->given_up)
-            die("thread %u of run %" PRIu32 " has not ended", slot, run->number);
-}
-
 /* True: equal. The recording is the first one, the replay the second one. */
 static bool compare_replay(const struct run *replay)
 {
-    struct run *recording = find_run(replay->replayed);
+    struct run *recording;
+    char text[100];
+    uint64_t instructions;
     bool equal;
 
-    if (!recording || recording->replayed)
-        die("run %" PRIu32 " replays a recording that is not in this file", replay->number);
-    if (!run_instructions(recording))
-        die("nothing was seen of the recording that run %" PRIu32 " replays", replay->number);
+    snprintf(text, sizeof(text), "run %" PRIu32 " replays a recording that is not in this file",
+             replay->number);
+    recording = oracle_need_run(replay->replayed, text);
+    if (!count_threads(recording, &instructions) || !instructions)
+        oracle_die("nothing was seen of the recording that run %" PRIu32 " replays",
+                   replay->number);
     equal = compare_runs(recording, replay);
+    unsigned threads = count_threads(replay, &instructions);
     printf("run %" PRIu32 ": replay %u of run %" PRIu32 ": %u threads, %" PRIu64
            " instructions: %s\n",
-           replay->number, ++recording->replays, recording->number, run_threads(replay),
-           run_instructions(replay), equal ? "equal" : "DIFFERS, see above");
+           replay->number, ++recording->replays, recording->number, threads, instructions,
+           equal ? "equal" : "DIFFERS, see above");
     return equal;
+}
+
+static void print_recording(const struct run *run)
+{
+    uint64_t instructions;
+    unsigned threads = count_threads(run, &instructions);
+
+    printf("run %" PRIu32 ": recording: %u threads, %" PRIu64 " instructions%s\n", run->number,
+           threads, instructions, run->given_up ? ", given up" : "");
 }
 
 static int compare_all(void)
 {
     unsigned recordings = 0, replays = 0, equal = 0;
 
-    for (size_t i = 0; i < run_count; i++) {
-        const struct run *run = &runs[i];
+    for (size_t i = 0; i < oracle_run_count; i++) {
+        const struct run *run = &oracle_runs[i];
 
-        check_ended(run);
         if (run->replayed) {
             replays++;
             equal += compare_replay(run);
-            continue;
+        } else {
+            recordings++;
+            print_recording(run);
         }
-        recordings++;
-        printf("run %" PRIu32 ": recording: %u threads, %" PRIu64 " instructions%s\n", run->number,
-               run_threads(run), run_instructions(run), run->given_up ? ", given up" : "");
     }
     printf("@oracle recordings=%u replays=%u equal=%u step=%" PRIu64 "\n", recordings, replays,
-           equal, step);
+           equal, oracle_step);
     if (!replays)
-        die("there is no replay in this file");
+        oracle_die("there is no replay in this file");
     return equal == replays ? 0 : 1;
+}
+
+static const struct run *run_of_word(const char *word)
+{
+    char text[100];
+
+    snprintf(text, sizeof(text), "there is no run %s in this file", word);
+    return oracle_need_run(strtoull(word, NULL, 10), text);
 }
 
 static int compare_two(const char *first, const char *second)
 {
-    const struct run *a = find_run(strtoull(first, NULL, 10));
-    const struct run *b = find_run(strtoull(second, NULL, 10));
-
-    if (!a || !b)
-        die("there is no run %s in this file", a ? second : first);
-    check_ended(a);
-    check_ended(b);
+    const struct run *a = run_of_word(first), *b = run_of_word(second);
     bool equal = compare_runs(a, b);
     printf("@oracle runs=%s,%s equal=%s\n", first, second, equal ? "yes" : "no");
     return equal ? 0 : 1;
@@ -397,7 +254,7 @@ int main(int count, char **words)
     const char *two[2] = {NULL, NULL};
 
     if (count < 2)
-        die("%s", usage);
+        oracle_die("%s", usage);
     for (int i = 2; i < count; i++) {
         if (!strcmp(words[i], "--program") && i + 1 < count) {
             program = words[++i];
@@ -405,9 +262,9 @@ int main(int count, char **words)
             two[0] = words[++i];
             two[1] = words[++i];
         } else {
-            die("%s", usage);
+            oracle_die("%s", usage);
         }
     }
-    read_file(words[1]);
+    oracle_read_file(words[1]);
     return two[0] ? compare_two(two[0], two[1]) : compare_all();
 }

@@ -70,6 +70,28 @@ static bool has_memory_operand(const struct insn *insn)
     return insn->operand.present && !insn->operand.is_register;
 }
 
+/* QEMU accesses these without telling: 80-bit and BCD numbers, environment and state of the x87,
+ * FXSAVE, XSAVE and their kin; but for parts of some that cross a page, when the frames are not
+ * neighbours. */
+static bool is_untold(const struct insn *insn)
+{
+    unsigned reg = insn->reg & 7;
+
+    if (!has_memory_operand(insn) || insn->prefixes.vector)
+        return false;
+    if (insn->map == 1)
+        return (insn->opcode == 0xae && reg != 2 && reg != 3) || (insn->opcode == 0xc7 && reg > 1);
+    switch (insn->map == 0 ? insn->opcode : 0) {
+    case 0xd9:
+    case 0xdd:
+    case 0xdf:
+        return reg == 4 || reg == 6;
+    case 0xdb:
+        return reg == 5 || reg == 7;
+    }
+    return false;
+}
+
 uint64_t pmu_classify_for_oracle(uint64_t address, const uint8_t *bytes, size_t length)
 {
     struct insn insn;
@@ -88,7 +110,7 @@ uint64_t pmu_classify_for_oracle(uint64_t address, const uint8_t *bytes, size_t 
     }
     if (insn.kind == INSN_REP_STRING)
         return oracle_pack(address, ORACLE_REP, accesses_of_iteration(&insn));
-    if (insn.kind == INSN_PUSHF || insn.kind == INSN_MOV_SS)
+    if (insn.kind == INSN_PUSHF || insn.kind == INSN_MOV_SS || is_untold(&insn))
         return oracle_pack(address, ORACLE_QUIET, 0);
     return oracle_pack(address, ORACLE_PLAIN, 0);
 }
