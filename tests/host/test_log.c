@@ -156,7 +156,7 @@ static void test_damage(unsigned kind)
 {
     struct log_coder coder = {0};
     struct damage_counts wrong = {0};
-    uint8_t bytes[LOG_EVENT_MAX_BYTES];
+    uint8_t bytes[LOG_EVENT_MAX_BYTES] = {0};
     struct log_event event;
 
     for (unsigned i = 0; i < DAMAGED_EVENTS; i++) {

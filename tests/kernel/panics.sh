@@ -38,11 +38,11 @@ lock-kept|msg="command 'die' returned with 1 spinlocks held, expected none
 sleep-with-lock|msg="assertion failed: .*spin_locks_held
 mutex-not-owner|msg="mutex die is unlocked by a thread that does not hold it
 mutex-twice|msg="assertion failed: !mutex_held
-write-text|vector=#PF .*where=write_text.*msg="page fault in the kernel: address 0xffffffff80[0-9a-f]+ \(kernel text\)
-write-rodata|vector=#PF .*where=write_rodata.*msg="page fault in the kernel: address 0xffffffff80[0-9a-f]+ \(kernel read-only data\)
-execute-data|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault in the kernel: address 0xffffffff80[0-9a-f]+ \(kernel data\)
-execute-heap|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault in the kernel: address 0xffff80[0-9a-f]+ \(direct map\)
-execute-stack|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault in the kernel: address 0xffffc0[0-9a-f]+ \(kernel stack\)
+write-text|vector=#PF .*where=write_text.*msg="page fault.* 0xffffffff80[0-9a-f]+ \(kernel text\)
+write-rodata|vector=#PF .*where=write_rodata.*".* 0xffffffff8[0-9a-f]+ \(kernel read-only data\)
+execute-data|vector=#PF .*rip=(0x[0-9a-f]+) .*msg=".* 0xffffffff8[0-9a-f]+ \(kernel data\)
+execute-heap|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault.* 0xffff80[0-9a-f]+ \(direct map\)
+execute-stack|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault.* 0xffffc0[0-9a-f]+ \(kernel stack\)
 END
 
 # What only debugging checks find.
@@ -52,11 +52,13 @@ dies frame-use-after-free "die frame-use-after-free" \
     'msg="free frame 0x[0-9a-f]+ was written to: word 250 is 0x' build/test-debug/kernel32.elf
 
 # The shell's own ways to die.
-dies null "panic null" 'vector=#PF .*where=crash_null.*msg="page fault in the kernel: address 0x10 \(NULL page\)' \
+dies null "panic null" \
+    'vector=#PF .*where=crash_null.*msg="page fault .*address 0x10 \(NULL page\)' \
     build/test/kernel32.elf
 dies gp "panic gp" 'vector=#GP .*where=crash_gp' build/test/kernel32.elf
 dies ud "panic ud" 'vector=#UD .*where=crash_ud' build/test/kernel32.elf
-dies stack "panic stack" 'vector=#DF .*where=use_up_stack.*msg="double fault' build/test/kernel32.elf
+dies stack "panic stack" 'vector=#DF .*where=use_up_stack.*msg="double fault' \
+    build/test/kernel32.elf
 log_check "stack: the report knows the guard page" \
     '^vector: 8 #DF, .*last page fault at 0xffffc0[0-9a-f]+: kernel stack guard page\)'
 dies lock "panic lock" "msg=\"lock order: .*'panic test, high'" build/test/kernel32.elf

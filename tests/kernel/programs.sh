@@ -40,7 +40,8 @@ run_programs() {
     done < <(programs)
 }
 
-demos="counter racey mutex producer-consumer dekker pingpong straddle rep tsc falseshare private sort"
+demos="counter racey mutex producer-consumer dekker pingpong straddle rep tsc falseshare"
+demos+=" private sort"
 
 run_demos() {
     local cpus=$1 demo commands=''

@@ -40,7 +40,8 @@ try record; try record no-such; try recorder maybe; try edit 1; try edit 1 nothi
 try edit 9 cut; logs; log 1; delete 1; try replay; try delete 1; poweroff"
 log_check "there is no log before the first" '^try: replay: ERR_NOT_FOUND'
 log_check "a log lists its events" '^  [0-9]+ promote page 0x[0-9a-f]+ (read|write)'
-tap_check "nothing succeeded that should not" test "$(grep -c '^try: .*: succeeded' "$KERNEL_LOG")" = 0
+tap_check "nothing succeeded that should not" \
+    test "$(grep -c '^try: .*: succeeded' "$KERNEL_LOG")" = 0
 
 # Memory comes back when recordings are deleted.
 kernel_check recorder-memory "recordings are deleted" \

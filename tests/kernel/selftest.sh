@@ -13,11 +13,14 @@ forward_points() {
             notes+=("${line#'#   '}")
             continue
         fi
-        [ -z "$what" ] || tap_fail "$what" "${notes[@]}" "log: $KERNEL_LOG" "repeat: $KERNEL_COMMAND"
+        [ -z "$what" ] ||
+            tap_fail "$what" "${notes[@]}" "log: $KERNEL_LOG" "repeat: $KERNEL_COMMAND"
         what=''
         notes=()
         case $line in
-        'ok '*' # SKIP '*) tap_skip "$where: $(point_text "${line%% # SKIP *}")" "${line#* # SKIP }" ;;
+        'ok '*' # SKIP '*)
+            tap_skip "$where: $(point_text "${line%% # SKIP *}")" "${line#* # SKIP }"
+            ;;
         'ok '*) tap_pass "$where: $(point_text "$line")" ;;
         'not ok '*) what="$where: $(point_text "$line")" ;;
         esac
