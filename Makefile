@@ -78,7 +78,8 @@ GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
 # --- what people call -----------------------------------------------------------------------------
 # Missing packages are installed before anything is built, hence the second make.
 
-.PHONY: help run oracle test iso debug lint format clean kernel programs image host-tests FORCE
+.PHONY: help run bench oracle test iso debug lint format clean kernel programs image host-tests
+.PHONY: FORCE
 
 help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
@@ -87,6 +88,8 @@ help:
 	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
 	@echo 'make oracle    PROG="racey 4 200" N=20: recorded, replayed, every instruction compared'
+	@echo 'make bench     measures recording and replay: build/bench.csv, .svg, .txt (docs/bench.md)'
+	@echo '               BENCH=quick|full ONLY=regex ROUNDS=5 VCPUS="1 2 4"'
 	@echo 'make iso       $(O)/skeleton-crew.iso: boots on a PC by GRUB (RUN, APPEND as above)'
 	@echo 'make debug     boots, stopped at the first instruction, with gdb attached'
 	@echo 'make lint      formatting, static analysis, layers'
@@ -123,6 +126,11 @@ test:
 	@tools/install-packages.sh test
 	-@$(MAKE) -k host-tests
 	@tests/run-tests.sh $(HOST_TESTS)
+
+bench:
+	@tools/install-packages.sh run
+	@$(MAKE) image build/tools/bench/stamp
+	@KERNEL=$(KERNEL32) tools/bench/bench.sh
 
 lint:
 	@tools/install-packages.sh lint

@@ -100,7 +100,6 @@ bool thread_interrupted(const struct thread *thread);
 void thread_clear_interrupt(void);
 
 void thread_yield(void); /* lets others on this CPU run first; interrupts stay as they are */
-void thread_sleep_until(uint64_t deadline, const char *what);
 _Noreturn void thread_exit(void);
 
 /* Something of higher importance waits for this CPU (checked on the way to ring 3). */

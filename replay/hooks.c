@@ -2,7 +2,6 @@
 /* The recorder as the kernel sees it: each hook goes to recording or to replay. */
 #include "arch/x86/witness.h"
 #include "kernel/err.h"
-#include "kernel/printf.h"
 #include "kernel/process.h"
 #include "kernel/recorder.h"
 #include "mm/user_memory.h"
@@ -182,10 +181,7 @@ static void hook_finish(struct process *process)
     if (process->session->replay)
         return;
     struct recording *recording = process->session->recording;
-    int error = record_finish(process->session);
-    if (error)
-        printk("%s: recording given up: %s\n", process->name, process->recording_lost);
-    else
+    if (record_finish(process->session) == 0)
         record_print_line(recording);
 }
 

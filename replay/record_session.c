@@ -203,7 +203,9 @@ int record_finish(struct session *session)
     struct recording *recording = session->recording;
     const char *lost = session->abort;
     session->process->recording_lost = lost;
-    if (!lost)
+    if (lost)
+        printk("%s: recording given up: %s\n", session->process->name, lost);
+    else
         note_end(session);
     detach(session);
     if (lost)
@@ -231,9 +233,7 @@ void record_give_up(struct session *session)
     struct process *process = session->process;
     if (process_stop_others() != 0)
         return; /* somebody else does it; we stop for that on our way */
-    if (process->session == session) {
-        printk("%s: recording given up: %s\n", process->name, session->abort);
+    if (process->session == session)
         record_finish(session);
-    }
     process_resume_others();
 }

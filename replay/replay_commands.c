@@ -46,8 +46,6 @@ static int record_process(struct process *process, struct recording **out)
     else
         error = process->recording_lost ? ERR_LOG_FULL : 0;
     *out = recording_find(0);
-    if (error)
-        printk("%s: recording given up: %s\n", process->name, process->recording_lost);
     return error;
 }
 

@@ -21,10 +21,10 @@ log_check "on: programs can be recorded and replayed" '^@replay prog=counter .* 
 for cpus in 1 4; do
     kernel_check "recorder-limit-$cpus" "$cpus CPUs: a recording beyond its limit is given up" \
         CPUS=$cpus APPEND=log_limit_mib=1 TIMEOUT=120 \
-        RUN="try record racey 4 8000; record counter 3 50; replay 2; logs; poweroff"
-    log_check "$cpus CPUs: it says so" '^racey: recording given up: the recording reached its'
+        RUN="try record tsc 4 8000; record counter 3 50; replay 2; logs; poweroff"
+    log_check "$cpus CPUs: it says so" '^tsc: recording given up: the recording reached its'
     log_check "$cpus CPUs: by name" '^try: record: ERR_LOG_FULL'
-    log_check "$cpus CPUs: the program went on to its end" '^racey: signature 0x'
+    log_check "$cpus CPUs: the program went on to its end" '^tsc: signature 0x'
     log_check "$cpus CPUs: the next one is recorded and replayed" \
         '^@replay prog=counter .* n=2 .* match=yes '
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The suites inside the kernel (tests/kernel/suite_*.c), on 1, 2 and 4 CPUs, and with debugging
-# checks. Each of their points is a point here.
+# checks on 3. Each of their points is a point here.
 # TIME_LIMIT=900
 . tests/lib.sh
 
@@ -74,5 +74,5 @@ tap_check "and with debugging checks" make TESTS=1 DEBUG=1 O=build/test-debug ke
 for cpus in 1 2 4; do
     selftest "$cpus-cpus" $cpus build/test/kernel32.elf
 done
-selftest debug 2 build/test-debug/kernel32.elf
+selftest debug 3 build/test-debug/kernel32.elf
 tap_done

@@ -40,7 +40,7 @@ die() { say "error: $*"; exit 1; }
 # workloads of the targets and for the others (0: none).
 set_mode() {
     case $BENCH in
-    full) ROUNDS=${ROUNDS:-5} VCPUS=${VCPUS:-1 2 4} TARGET_ROUNDS=5 OTHER_ROUNDS=1 ;;
+    full) ROUNDS=${ROUNDS:-5} VCPUS=${VCPUS:-1 2 4} TARGET_ROUNDS=3 OTHER_ROUNDS=1 ;;
     quick) ROUNDS=${ROUNDS:-3} VCPUS=${VCPUS:-1 2} TARGET_ROUNDS=2 OTHER_ROUNDS=0 ;;
     tiny) ROUNDS=${ROUNDS:-1} VCPUS=${VCPUS:-2} TARGET_ROUNDS=1 OTHER_ROUNDS=0 ;;
     *) die "BENCH=$BENCH: there are full, quick and tiny" ;;

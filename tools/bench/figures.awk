@@ -14,8 +14,9 @@ BEGIN {
     names = "workload,mode,vcpus,runs,median_ns,min_ns,max_ns," \
         "ratio_native,ratio_native_min,ratio_native_max,ratio_native_least," \
         "ratio_counted,ratio_counted_min,ratio_counted_max,ratio_counted_least," \
-        "ratio_record,ratio_record_min,ratio_record_max,ratio_record_least,process_median_ns,ticks,events,bytes,promotions," \
-        "demotions,promotions_per_s,demotions_per_s,user_instructions,kernel_instructions," \
+        "ratio_record,ratio_record_min,ratio_record_max,ratio_record_least," \
+        "process_median_ns,ticks,events,bytes,promotions,demotions," \
+        "promotions_per_s,demotions_per_s,user_instructions,kernel_instructions," \
         "bytes_per_1000_instructions,transfer_instructions,exact,slack,steps"
     columns = split(names, column, ",")
     if (header) {

@@ -122,7 +122,8 @@ END {
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"" \
         " font-family=\"sans-serif\" fill=\"#222\">\n", width, height
     printf "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height
-    text(left, 24, "start", 15, "Time as a ratio to the native run (log scale; median, least, most)")
+    text(left, 24, "start", 15,
+        "Time as a ratio to the native run (log scale; median, least, most)")
     draw_legend(44)
     for (p = 1; p <= panels; p++) {
         top = 70 + (p - 1) * panel + 24

@@ -41,12 +41,12 @@ function per(a, b, format) { return b > 0 ? sprintf(format, a / b) : "-" }
 function print_times(v,    i, w) {
     printf "\n%d vCPU%s: native time, and ratios: median of the rounds (least-most), then that of" \
         " the least times\n", v, v == 1 ? "" : "s"
-    printf "%-24s %9s  %-22s %-22s %-22s %-22s\n", "", "native s", "counted/native",
+    printf "%-24s %9s  %-24s %-24s %-24s %-24s\n", "", "native s", "counted/native",
         "record/native", "record/counted", "replay/record"
     for (i = 1; i <= workloads; i++) {
         w = workload[i]
         if (has(w, "native", v))
-            printf "%-24s %9.3f  %-22s %-22s %-22s %-22s\n", w, seconds(w, "native", v),
+            printf "%-24s %9.3f  %-24s %-24s %-24s %-24s\n", w, seconds(w, "native", v),
                 spread(w, "counted", v, "ratio_native"), spread(w, "record", v, "ratio_native"),
                 spread(w, "record", v, "ratio_counted"), spread(w, "replay", v, "ratio_record")
     }
@@ -76,8 +76,8 @@ function emulator_times(w, mode) {
 
 function print_emulator(    i, j, w) {
     print "\nQEMU's own record and replay (it takes one vCPU only): the program, as seen from the" \
-        " host;\nthe ratio is to plain, the same without icount. Then the whole process. Ours: the" \
-        " ratio is to native."
+        " host; the\nratio is to plain, the same without icount. Then the whole process. Ours:" \
+        " the ratio is to native."
     for (i = 1; i <= workloads; i++) {
         w = workload[i]
         if (!has(w, "plain", 1))
