@@ -6,6 +6,7 @@
  *   STACKS_BASE       kernel stacks with unmapped guard pages between them
  *   MMIO_BASE         device registers, uncached
  *   KERNEL_BASE       the image: text RX, rodata R, data RW
+ *   CODE_BASE         code made at run time, RX, in reach of the image's text
  */
 #ifndef ARCH_X86_LAYOUT_H
 #define ARCH_X86_LAYOUT_H
@@ -21,6 +22,8 @@
 #define STACKS_BASE 0xffffc00000000000ull
 #define MMIO_BASE 0xffffd00000000000ull
 #define KERNEL_BASE 0xffffffff80000000ull
+#define CODE_BASE 0xffffffffa0000000ull
+#define CODE_END 0xffffffffb0000000ull
 
 #define PHYS_TO_VIRT(physical) ((void *)(DIRECT_MAP_BASE + (uint64_t)(physical)))
 #define VIRT_TO_PHYS(pointer) ((uint64_t)(pointer)-DIRECT_MAP_BASE) /* of the direct map */
