@@ -30,7 +30,7 @@ static void reset_vcpu(unsigned index)
 
     pmu_reset(&machine.vcpu[index].pmu, &machine.options.config, index);
     pmu_settle(&machine.vcpu[index].pmu, &words->pmu);
-    words->nmi_expected = words->watched = 0;
+    words->nmi_expected = words->watched = words->pmu.following = 0;
 }
 
 /* RESET, of all vCPUs. INIT does not touch a PMU. */

@@ -41,6 +41,10 @@ void instrument_block(struct qemu_plugin_tb *tb);
 void instrument_update(unsigned index); /* after its registers were written */
 void instrument_flushed(void);
 
+/* pmu_instrument_lbr.c: for last branch records. */
+void instrument_lbr_block(struct qemu_plugin_tb *tb);
+void instrument_lbr_start(void); /* before the first of these blocks */
+
 /* pmu_oracle.c: what threads execute, for the file that the option oracle names. */
 bool oracle_open(void);
 void oracle_close(void);

@@ -142,9 +142,9 @@ void pmu_carry_out(enum pmu_instruction instruction, uint64_t registers[4])
     memcpy(env, saved, sizeof(saved));
 }
 
-void pmu_qemu_cpuid(uint32_t leaf, uint32_t registers[4])
+void pmu_qemu_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t registers[4])
 {
-    uint64_t all[4] = {[ENV_RAX] = leaf};
+    uint64_t all[4] = {[ENV_RAX] = leaf, [ENV_RCX] = subleaf};
 
     pmu_carry_out(PMU_CPUID, all);
     registers[0] = (uint32_t)all[ENV_RAX];
