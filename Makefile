@@ -4,6 +4,7 @@
 #   CC=clang     another compiler           DEBUG=1      poisoned memory, lock ranks, -Og
 #   O=dir        another output directory   V=1          show the commands
 #   TESTS=1      adds the suites of tests/kernel to the kernel
+#   LBR=0        leaves out branch history at exceptions, to compare with
 
 O := build
 CC := gcc
@@ -14,6 +15,7 @@ OBJDUMP := objdump
 HOSTCC := gcc
 DEBUG :=
 TESTS :=
+LBR := 1
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := help
@@ -46,10 +48,12 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
     ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o \
-    trap.o vectors.o vga.o witness.o)
+    trap.o vectors.o vga.o witness.o \
+    $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_stub.o))
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
+    futex.o hash.o ipi_call.o keys.o lbr_bench.o lbr_command.o \
+    $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
     shell_panic.o sleep.o spinlock.o string.o \

@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/lbr.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
@@ -86,6 +87,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     pmu_commands_register();
     profiler_register();
     watchdog_register();
+    lbr_register();
     pmu_sweep_register_command();
     replay_init(); /* the recorder registers itself */
 #ifdef TESTS

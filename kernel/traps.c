@@ -10,6 +10,7 @@
 #include "arch/x86/vectors.h"
 #include "kernel/emulate.h"
 #include "kernel/err.h"
+#include "kernel/lbr.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_owner.h"
 #include "kernel/printf.h"
@@ -86,6 +87,7 @@ static _Noreturn void kill_program(struct trap_frame *frame, uint64_t address)
     if (!process->quiet) {
         printk("%s: thread %u killed: %s\n", process->name, self->index, reason);
         report_registers(frame);
+        lbr_report(frame, process->name);
     }
     if (!replay) /* there each thread ends where its own stream does */
         process_end_all(process);

@@ -88,6 +88,8 @@ static const struct intel_model *guess_model(const struct lbr_probe *probe)
         {"unknown Intel", 32, MSR_LBR_FROM0, MSR_LBR_TO0, MSR_LBR_INFO0, MSR_LBR_SELECT, {0}},
         {"unknown Intel", 16, MSR_LBR_FROM0, MSR_LBR_TO0, MSR_LBR_INFO0, MSR_LBR_SELECT, {0}},
         {"unknown Intel", 8, MSR_LBR_FROM0, MSR_LBR_TO0, MSR_LBR_INFO0, MSR_LBR_SELECT, {0}},
+        {"unknown Intel", 8, MSR_LBR_CORE_FROM0, MSR_LBR_CORE_TO0, 0, MSR_LBR_SELECT, {0}},
+        {"unknown Intel", 4, MSR_LBR_CORE_FROM0, MSR_LBR_CORE_TO0, 0, 0, {0}},
     };
 
     for (size_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++)
