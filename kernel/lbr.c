@@ -112,11 +112,6 @@ int lbr_set_filter(uint32_t wanted)
     return lbr_is_on() ? lbr_turn_on() : 0;
 }
 
-void lbr_freeze(void)
-{
-    lbr_freeze_here();
-}
-
 /* --- printing --- */
 
 /* "crash_jump+0x1f", "stub of #PF", "0x401234". */

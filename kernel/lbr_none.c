@@ -2,6 +2,7 @@
 /* In place of LBR in a kernel built with LBR=0: to compare with one that has it. */
 #include "kernel/lbr.h"
 
+#include "arch/x86/lbr.h"
 #include "kernel/err.h"
 #include "kernel/lbr_command.h"
 #include "kernel/printf.h"

@@ -11,6 +11,7 @@
 #include "arch/x86/apic.h"
 #include "arch/x86/cpu.h"
 #include "arch/x86/devices.h"
+#include "arch/x86/lbr.h"
 #include "arch/x86/timer.h"
 #include "kernel/console.h"
 #include "kernel/lbr.h"

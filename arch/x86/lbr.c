@@ -267,9 +267,10 @@ void lbr_stop_here(void)
     idt_load();
 }
 
-void lbr_freeze_here(void)
+/* A straight line, but for machines that have nothing to be lost. */
+void lbr_freeze(void)
 {
-    if (lbr_machine.kind != LBR_NONE && lbr_is_on_here())
+    if (lbr_machine.kind != LBR_NONE)
         msr_write(lbr_machine.control,
                   msr_read(lbr_machine.control) & ~(uint64_t)lbr_machine.control_on);
 }
@@ -294,6 +295,8 @@ void lbr_read_live(struct lbr_history *out)
             slot.entries[i].info = msr_read(machine->info + i * machine->stride);
     }
     lbr_records_decode(machine, &slot, out);
+    if (out->count > 0 && out->records[0].to == (uint64_t)lbr_freeze)
+        memmove(&out->records[0], &out->records[1], --out->count * sizeof(out->records[0]));
 }
 
 /* --- finding --- */

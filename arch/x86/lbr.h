@@ -132,9 +132,10 @@ bool lbr_start_here(uint64_t select); /* false: the CPU refuses to record; all i
 void lbr_stop_here(void);
 bool lbr_is_on_here(void);
 
-/* Stops recording on this CPU without another branch than those of the call: for a panic that no
- * exception has brought. lbr_read_live() then gives what was recorded up to there. */
-void lbr_freeze_here(void);
+/* Stops recording on this CPU: first thing in a panic that no exception has brought, so that its
+ * own branches do not take the place of those that led there. lbr_read_live() gives these. Any
+ * context. */
+void lbr_freeze(void);
 void lbr_read_live(struct lbr_history *out);
 
 /* The history that a stub saved for this frame. */

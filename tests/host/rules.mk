@@ -85,3 +85,5 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c classify.c options.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,lbr_stub,arch/x86/lbr_stub.c $(INSN_FILES)))
+$(eval $(call host_test,lbr_models,arch/x86/lbr_models.c arch/x86/lbr_records.c))
