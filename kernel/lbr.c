@@ -114,14 +114,15 @@ int lbr_set_filter(uint32_t wanted)
 
 /* --- printing --- */
 
-/* "crash_jump+0x1f", "stub of #PF", "0x401234". */
+/* "crash_jump+0x1f", "stub of #PF+0x0", "0x401234". */
 static const char *format_place(char *out, uint64_t address, const char *program)
 {
-    const char *vector = lbr_describe_code(address);
+    uint64_t offset;
+    const char *vector = lbr_stub_at(address, &offset);
 
     out[0] = 0;
     if (vector)
-        format_text(out, PLACE_MAX, "stub of %s", vector);
+        format_text(out, PLACE_MAX, "stub of %s+0x%lx", vector, offset);
     else if (program && address <= USER_END)
         programs_symbol(out, PLACE_MAX, program, address);
     if (!out[0])

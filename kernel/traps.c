@@ -7,6 +7,7 @@
 #include "kernel/upcalls.h"
 
 #include "arch/x86/paging.h"
+#include "arch/x86/trap.h"
 #include "arch/x86/vectors.h"
 #include "kernel/emulate.h"
 #include "kernel/err.h"
@@ -96,9 +97,12 @@ static _Noreturn void kill_program(struct trap_frame *frame, uint64_t address)
 
 void upcall_page_fault(struct trap_frame *frame, uint64_t address)
 {
-    if (!frame_from_user(frame))
+    if (!frame_from_user(frame)) {
+        if (trap_apply_fixup(frame))
+            return;
         panic_frame(frame, "page fault in the kernel: address 0x%llx (%s)",
                     (unsigned long long)address, paging_describe(address));
+    }
     struct thread *self = current_thread();
     irq_enable();
     bool handled;

@@ -224,12 +224,14 @@ bool lbr_build_cpu(uint32_t cpu, uint64_t data_frames, uint64_t code_frames)
     return true;
 }
 
-const char *lbr_describe_code(uint64_t address)
+const char *lbr_stub_at(uint64_t address, uint64_t *offset)
 {
     for (uint32_t cpu = 0; cpu < cpu_count; cpu++)
         for (unsigned i = 0; i < LBR_VECTORS && lbr_cpus[cpu]; i++)
-            if (address >= lbr_stubs[cpu][i] && address < lbr_stubs[cpu][i + 1])
+            if (address >= lbr_stubs[cpu][i] && address < lbr_stubs[cpu][i + 1]) {
+                *offset = address - lbr_stubs[cpu][i];
                 return vector_mnemonic(lbr_vectors[i]);
+            }
     return NULL;
 }
 

@@ -149,7 +149,7 @@ bool lbr_newest(uint32_t cpu, uint32_t vector, uint32_t back, struct lbr_history
 #define LBR_VECTORS 18
 extern const uint8_t lbr_vectors[LBR_VECTORS];
 
-/* "stub of #PF" for an address in generated code, else NULL. */
-const char *lbr_describe_code(uint64_t address);
+/* For an address in a stub: the vector's mnemonic ("#PF"), and where in the stub; else NULL. */
+const char *lbr_stub_at(uint64_t address, uint64_t *offset);
 
 #endif
