@@ -26,9 +26,11 @@ static void count_entry(struct entry_counts *entries, unsigned vector)
 {
     if (vector == VECTOR_SYSCALL)
         entries->system_calls++;
-    else if (vector == VECTOR_PAGE_FAULT)
+    else if (vector == VECTOR_PAGE_FAULT) {
         entries->page_faults++;
-    else if (vector >= FIRST_INTERRUPT)
+        if (entries->on_page_fault)
+            entries->on_page_fault();
+    } else if (vector >= FIRST_INTERRUPT)
         entries->interrupts++;
     else
         entries->others++;
