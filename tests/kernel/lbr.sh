@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Branch history at exceptions: that the reports name where a crash came from, for each form of
+# branch records and without any, and that off costs nothing. The suite `lbr` has the storm.
+# TIME_LIMIT=600
+. tests/lib.sh
+
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# Only what the plugin or QEMU itself calls unsupported is a reason; anything else is a failure.
+unsupported="plugin interface is version|does not export|in this QEMU|-plugin: invalid option"
+PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
+[ -r "$PLUGIN" ] || skip_all "$PLUGIN is not there"
+if ! kernel_run lbr-probe ACCEL=pmu RUN="lbr info; poweroff" TIMEOUT=60; then
+    reason=$(grep -Em 1 -- "$unsupported" build/tests/lbr-probe.qemu) && skip_all "$reason"
+fi
+
+# history N: the report's first N records, the newest first.
+history() {
+    grep -A "$1" '^branch history of ' "$KERNEL_LOG" | tail -n +2 | grep -E '^ +[0-9]+  0x'
+}
+
+backtrace_has() {
+    sed -n '/^backtrace:/,/^[^ ]/p' "$KERNEL_LOG" | grep -Eq -- "$1"
+}
+
+# crashes NAME KIND SETTING…: ends in a panic.
+crashes() {
+    local name=$1 kind=$2
+    shift 2
+    kernel_run "lbr-$name" ACCEL=pmu TIMEOUT=60 RUN="lbr on; crash $kind" "$@"
+    if [ $KERNEL_STATUS -ne 2 ]; then
+        tap_fail "$name: crash $kind is a panic" "$(kernel_explain)"
+        return 1
+    fi
+    tap_pass "$name: crash $kind is a panic"
+}
+
+# --- the case in the field: a call through a pointer that was overwritten ---
+
+for form in 4 8 16 32 arch; do
+    crashes "$form" jump PMU="lbr=$form"
+    tap_check "$form: the newest record is the call that went wrong" \
+        grep -Eq '^ +0 .* crash_jump\+0x[0-9a-f]+ .*-> .* crash_victim\+0x' <(history 1)
+    tap_check "$form: the backtrace does not name its function" \
+        test -z "$(backtrace_has crash_jump && echo named)"
+done
+
+crashes ret ret
+tap_check "ret: the newest record is the return that went wrong" \
+    grep -Eq '^ +0 .* smash_return[^ ]*\+0x[0-9a-f]+ .*-> 0x000000005bad0000' <(history 1)
+tap_check "ret: the backtrace does not name its function" \
+    test -z "$(backtrace_has smash_return && echo named)"
+crashes stack stack
+tap_check "stack: of a double fault, on its own stack: the recursion" \
+    test "$(history 10 | grep -Ec 'use_up_stack\+.*-> .* use_up_stack')" = 10
+crashes null null
+tap_check "null: the function that it was called from" grep -q 'crash_by_kind+' <(history 2)
+crashes gp gp
+tap_check "gp: the same" grep -q 'crash_by_kind+' <(history 2)
+crashes assert assert
+tap_check "a panic without an exception has what was recorded up to it" \
+    grep -Eq '^ +0 .* crash_assert\+.*-> .* panic_at' <(history 1)
+
+# --- in ring 3 ---
+
+kernel_check lbr-user "programs crash with LBR on" ACCEL=pmu \
+    RUN="lbr on; try run wreck jump; try run wreck ret; try run wreck stack; try run wreck null; \
+try run wreck gp; try run faults db; try run faults db_step; try run faults bp; \
+try run faults pf_kernel_exec thread; run counter; poweroff"
+tap_check "each report has a history" test "$(grep -c '^branch history of ' "$KERNEL_LOG")" = 9
+tap_check "jump: the call that went wrong" \
+    grep -Eq ' wreck_jump\+0x[0-9a-f]+ -> .* wreck_victim' <(history 1)
+tap_check "ret: the return that went wrong" \
+    grep -Eq ' smash_return[^ ]*\+0x[0-9a-f]+ -> 0x000000005bad0000' <(history 1)
+tap_check "stack: the recursion" grep -Eq ' use_up_stack\+.*-> .* use_up_stack\+' <(history 1)
+log_check "after a debug exception, which ends recording, it goes on" '^counter: signature'
+
+kernel_check lbr-step "a recording that steps, each of its traps ending recording" ACCEL=pmu CPUS=2 \
+    RUN="lbr on; source step; record counter 2 50; replay; lbr dump; poweroff"
+log_check "it replays" '^@replay prog=counter .* match=yes'
+log_check "debug exceptions were counted" '^CPU [01], #DB: [1-9][0-9]{2,}, of them 0 inside'
+
+# --- filters ---
+
+kernel_run lbr-filter ACCEL=pmu RUN="lbr filter calls; lbr on; crash jump" TIMEOUT=60
+tap_check "filter calls: the call is there" grep -Eq ' crash_jump\+.*-> .* crash_victim' \
+    <(history 1)
+tap_check "filter calls: no jump is" test -z "$(history 32 | grep 'strcmp+.*-> .*strcmp+')"
+kernel_run lbr-filter-ring ACCEL=pmu TIMEOUT=60 \
+    RUN="lbr on; lbr filter user; run counter; crash jump"
+tap_check "filter user: no record of the kernel" \
+    test -z "$(history 32 | grep -- '-> 0xffffffff8')"
+
+# --- without LBR ---
+
+# absent NAME REASON SETTING…: by name, in `lbr info` and in the report.
+absent() {
+    local name=$1 reason=$2
+    shift 2
+    kernel_run "lbr-absent-$name" "$@" RUN="lbr info; try lbr on; try lbr dump; \
+try lbr filter calls; crash jump" TIMEOUT=60
+    log_check "$name: lbr info says why" "^LBR: $reason"
+    log_check "$name: lbr on fails, and says why" "^lbr: $reason"
+    log_check "$name: so does the report" "^no branch history: $reason"
+}
+
+absent none 'PERF_CAPABILITIES names no format' ACCEL=pmu PMU=lbr=none
+absent tcg 'recording cannot be turned on' ACCEL=step
+crashes off jump RUN="crash jump"
+log_check "off: the report says so" '^no branch history: LBR is not in use'
+
+# --- off costs nothing ---
+
+bench() {
+    sed -n "s/^@lbr-bench lbr=$1 instructions=//p" "$KERNEL_LOG" | sort -u
+}
+
+tap_check "a kernel without it builds" make LBR=0 O=build/nolbr kernel
+for object in arch/x86/entry.o arch/x86/trap.o arch/x86/idt.o; do
+    tap_check "$object is the same, byte for byte" \
+        cmp "build/obj/$object" "build/nolbr/obj/$object"
+done
+kernel_check lbr-bench "instructions of a page fault" ACCEL=pmu CPUS=1 RUN="lbr bench; poweroff"
+off=$(bench off) on=$(bench on)
+kernel_check lbr-bench-none "and without it" ACCEL=pmu CPUS=1 RUN="lbr bench; poweroff" \
+    KERNEL=build/nolbr/kernel32.elf
+tap_check "off ($off), before and after, as without it ($(bench off)); on $on" \
+    test "$off" = "$(bench off)" -a "$on" -gt "$off"
+absent built 'this kernel was built without LBR' ACCEL=pmu KERNEL=build/nolbr/kernel32.elf
+
+# --- the storm, with other forms than selftest.sh has, and NMIs into the stubs ---
+
+tap_check "the kernel with its suites builds" make TESTS=1 O=build/test kernel
+for form in 16 arch; do
+    kernel_check "lbr-storm-$form" "$form: a storm on 4 CPUs: all histories are consistent" \
+        ACCEL=pmu CPUS=4 PMU="lbr=$form" KERNEL=build/test/kernel32.elf \
+        RUN="selftest lbr; poweroff"
+    log_check "$form: they were checked" '^#   .* histories with [1-9][0-9]{3,} records'
+done
+
+kernel_check lbr-words "wrong words are refused" ACCEL=pmu \
+    RUN="try lbr; try lbr maybe; try lbr filter; try lbr filter none; try lbr on now; try crash; \
+try crash nothing; poweroff"
+tap_check "each of them" test "$(grep -c '^try: .*: ERR_USAGE' "$KERNEL_LOG")" = 7
+tap_done
