@@ -142,6 +142,14 @@ for form in 16 arch; do
     log_check "$form: they were checked" '^#   .* histories with [1-9][0-9]{3,} records'
 done
 
+# With one instruction a block QEMU takes NMIs anywhere in a stub, not only before and behind it.
+kernel_check lbr-storm-nmi "NMIs into the stubs: what is damaged is known" ACCEL=pmu CPUS=1 \
+    TCG=one-insn-per-tb=on KERNEL=build/test/kernel32.elf RUN="selftest lbr; poweroff"
+kernel_check lbr-sweep "NMIs walk over the ways in and out, each with its own history" \
+    ACCEL=pmu CPUS=2 TCG=one-insn-per-tb=on RUN="lbr on; sweep 2000; lbr dump; poweroff"
+log_check "no NMI was taken for one inside of another" \
+    '^CPU 0, NMI: [1-9][0-9]{2,}, of them 0 inside'
+
 kernel_check lbr-words "wrong words are refused" ACCEL=pmu \
     RUN="try lbr; try lbr maybe; try lbr filter; try lbr filter none; try lbr on now; try crash; \
 try crash nothing; poweroff"
