@@ -174,25 +174,32 @@ $(O)/obj/%.o: %.asm $(O)/flags | $(GENERATED)
 # NASM's line table for two code sections in one file is one that gdb complains about.
 $(O)/obj/boot/entry.o: private NASMDEBUG :=
 
-# The symbol table is part of the image that it describes: the first link gives the names, the
-# second the addresses (the table has its final size there), the third the kernel. --same proves
-# that the third link moved nothing.
+# The tables of symbols and lines are part of the image that they describe: the first link gives the
+# names and lines, the second the addresses (the tables have their final size there), the third the
+# kernel. They are last in the image, so no code moves; --same proves that the third link moved
+# nothing at all.
 $(O)/kernel.pass1: $(OBJS) linker.ld $(O)/flags
 	@echo '  LD    $@'
 	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
 
-$(O)/kernel.pass2: $(O)/obj/ksyms1.o
+$(O)/kernel.pass2: $(O)/obj/klines.o $(O)/obj/ksyms1.o
 	@echo '  LD    $@'
-	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $<
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $^
 
-$(KERNEL): $(O)/obj/ksyms2.o
+$(KERNEL): $(O)/obj/klines.o $(O)/obj/ksyms2.o
 	@echo '  LD    $@'
-	$(Q)$(LD) $(LDFLAGS) -Map=$(O)/kernel.map -o $@ $(OBJS) $<
+	$(Q)$(LD) $(LDFLAGS) -Map=$(O)/kernel.map -o $@ $(OBJS) $^
 	$(Q)build/tools/ksyms --same $(O)/kernel.pass2 $@
 
-$(O)/obj/ksyms%.o: $(O)/kernel.pass% build/tools/ksyms tools/ksyms.asm
+$(O)/obj/ksyms%.o: $(O)/kernel.pass% build/tools/ksyms tools/table.asm
 	$(Q)build/tools/ksyms $< $(@:.o=.bin)
-	$(Q)$(NASM) -f elf64 -dKSYMS_FILE='"$(@:.o=.bin)"' -o $@ tools/ksyms.asm
+	$(Q)$(NASM) -f elf64 -dTABLE_SECTION=.ksyms -dTABLE_FILE='"$(@:.o=.bin)"' -o $@ \
+	    tools/table.asm
+
+$(O)/obj/klines.o: $(O)/kernel.pass1 build/tools/klines tools/table.asm
+	$(Q)build/tools/klines $< $(@:.o=.bin)
+	$(Q)$(NASM) -f elf64 -dTABLE_SECTION=.klines -dTABLE_FILE='"$(@:.o=.bin)"' -o $@ \
+	    tools/table.asm
 
 # QEMU's multiboot loader refuses 64-bit ELF files.
 $(KERNEL32): $(KERNEL)
@@ -210,6 +217,13 @@ build/tools/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo '  HOST  $<'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -MD -MP -MF $@.d -o $@ $<
+
+build/tools/ksyms: $(addprefix tools/, ksyms.c elf_image.c elf_image.h)
+build/tools/klines: $(addprefix tools/, klines.c dwarf_lines.c dwarf_lines.h elf_image.c elf_image.h)
+build/tools/ksyms build/tools/klines:
+	@mkdir -p $(@D)
+	@echo '  HOST  $@'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
 build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h format.h)
 	@mkdir -p $(@D)

@@ -15,10 +15,11 @@
 #include "kernel/lbr_command.h"
 #include "kernel/printf.h"
 #include "kernel/programs.h"
+#include "kernel/string.h"
 #include "kernel/symbols.h"
 #include "mm/frames.h"
 
-#define PLACE_MAX 96
+#define PLACE_MAX 128
 
 static bool is_on;      /* shell's thread writes, atomic */
 static uint32_t filter; /* shell's thread */
@@ -114,9 +115,11 @@ int lbr_set_filter(uint32_t wanted)
 
 /* --- printing --- */
 
-/* "crash_jump+0x1f", "stub of #PF+0x0", "0x401234". */
+/* "crash_jump+0x1f kernel/shell_panic.c:75", "stub of #PF+0x0", "main+0x24", "0x401234". */
 static const char *format_place(char *out, uint64_t address, const char *program)
 {
+    const char *file;
+    uint32_t line;
     uint64_t offset;
     const char *vector = lbr_stub_at(address, &offset);
 
@@ -125,8 +128,13 @@ static const char *format_place(char *out, uint64_t address, const char *program
         format_text(out, PLACE_MAX, "stub of %s+0x%lx", vector, offset);
     else if (program && address <= USER_END)
         programs_symbol(out, PLACE_MAX, program, address);
-    if (!out[0])
-        symbol_format(out, PLACE_MAX, address);
+    if (out[0])
+        return out;
+    symbol_format(out, PLACE_MAX, address);
+    if (symbol_line(address, &file, &line)) {
+        size_t used = strlen(out);
+        format_text(out + used, PLACE_MAX - used, " %s:%u", file, line);
+    }
     return out;
 }
 
