@@ -46,17 +46,17 @@ BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
-    cpu_features.o crash_victim.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o \
-    trap.o vectors.o vga.o witness.o \
-    $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_stub.o))
+    cpu_features.o crash_victim.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o \
+    insn_operand.o insn_use.o ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o \
+    power.o serial.o smp.o timer.o trap.o vectors.o vga.o witness.o \
+    $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_registers.o lbr_stub.o))
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lbr_bench.o lbr_command.o \
-    $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
-    pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
-    shell_panic.o sleep.o spinlock.o string.o \
+    $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o nmi.o object.o panic.o \
+    pmu_calibration.o pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o \
+    process.o profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o \
+    sched.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
@@ -67,10 +67,9 @@ REPLAY_OBJS := $(addprefix replay/, \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    die.o lbr_check.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_lbr.o \
-    suite_locks.o \
-    suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
-    suite_waiting.o)
+    die.o lbr_check.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o \
+    suite_lbr.o suite_locks.o suite_paging.o suite_processes.o suite_recorder.o \
+    suite_threads.o suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 
@@ -219,7 +218,8 @@ build/tools/%: tools/%.c
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -MD -MP -MF $@.d -o $@ $<
 
 build/tools/ksyms: $(addprefix tools/, ksyms.c elf_image.c elf_image.h)
-build/tools/klines: $(addprefix tools/, klines.c dwarf_lines.c dwarf_lines.h elf_image.c elf_image.h)
+build/tools/klines: $(addprefix tools/, \
+    klines.c dwarf_lines.c dwarf_lines.h elf_image.c elf_image.h)
 build/tools/ksyms build/tools/klines:
 	@mkdir -p $(@D)
 	@echo '  HOST  $@'

@@ -194,8 +194,7 @@ void lbr_print_info(void)
         printk("LBR: %s\n@lbr kind=none on=no\n", lbr_refusal());
         return;
     }
-    printk("LBR: %s, %u entries, %s\n", machine->name, machine->depth,
-           lbr_is_on() ? "on" : "off");
+    printk("LBR: %s, %u entries, %s\n", machine->name, machine->depth, lbr_is_on() ? "on" : "off");
     printk("  MSRs    from 0x%x, to 0x%x, info 0x%x, newest 0x%x, control 0x%x, select 0x%x\n",
            machine->from, machine->to, machine->info, machine->top, machine->control,
            machine->select);

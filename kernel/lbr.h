@@ -21,12 +21,12 @@ bool lbr_is_on(void);
 const char *lbr_refusal(void); /* NULL: the machine has LBR */
 
 void lbr_print_info(void);
-int lbr_print_dump(void);             /* the newest history of each vector on each CPU */
+int lbr_print_dump(void);            /* the newest history of each vector on each CPU */
 int lbr_set_filter(uint32_t filter); /* LBR_FILTER_* of arch/x86/lbr.h; kept while off */
 
 /* Prints the history that was saved for this frame, or why there is none; NULL: what this CPU
- * recorded up to lbr_freeze() (arch/x86/lbr.h). Any context; `program` (for symbols of user code, thread context
- * only) may be NULL. */
+ * recorded up to lbr_freeze() (arch/x86/lbr.h). Any context; `program` (for symbols of user code,
+ * thread context only) may be NULL. */
 void lbr_report(const struct trap_frame *frame, const char *program);
 
 int lbr_bench(void); /* instructions of a page fault, on and off, as one line @lbr-bench */

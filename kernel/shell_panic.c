@@ -113,8 +113,8 @@ static const struct {
     const char *kind;
     void (*crash)(void);
 } crashes[] = {
-    {"null", crash_null}, {"gp", crash_gp},   {"ud", crash_ud},
-    {"jump", crash_jump}, {"ret", crash_ret}, {"stack", crash_stack},
+    {"null", crash_null}, {"gp", crash_gp},         {"ud", crash_ud},
+    {"jump", crash_jump}, {"ret", crash_ret},       {"stack", crash_stack},
     {"lock", crash_lock}, {"assert", crash_assert}, {"lockup", crash_lockup},
 };
 

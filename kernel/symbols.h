@@ -21,11 +21,11 @@ bool symbol_address(const char *name, uint64_t *address);
 bool symbol_table_find(const uint32_t *table, uint32_t offset, const char **name, uint32_t *start);
 bool symbol_table_address(const uint32_t *table, const char *name, uint32_t *offset);
 
-/* Layout written by tools/klines, from klines_start to klines_end: uint32_t rows, files, names[files]
- * (byte offsets into the strings), length of the strings; the strings; then the rows, by ascending
- * offset, each as the difference to the one before (at first 0, file 0, line 0), in LEB128:
- * offset; zigzag of the line << 1 | whether another file follows; that file. Valid up to the next
- * row; file 0: no code. */
+/* Layout written by tools/klines, from klines_start to klines_end: uint32_t rows, files,
+ * names[files] (byte offsets into the strings), length of the strings; the strings; then the rows,
+ * by ascending offset, each as the difference to the one before (at first 0, file 0, line 0), in
+ * LEB128: offset; zigzag of the line << 1 | whether another file follows; that file. Valid up to
+ * the next row; file 0: no code. */
 bool line_table_find(const uint32_t *table, uint32_t offset, const char **file, uint32_t *line);
 
 /* Where the code at address was compiled from. */

@@ -42,10 +42,8 @@ static uint64_t read_leb(struct reader *reader, bool is_signed)
 static const char *read_string(struct reader *reader)
 {
     const char *text = (const char *)reader->at;
-    const uint8_t *zero = memchr(reader->at, 0, (size_t)(reader->end - reader->at));
-    if (!zero)
-        fail(reader->path, "a name in the line information does not end");
-    reader->at = zero + 1;
+    while (read_number(reader, 1) != 0)
+        continue;
     return text;
 }
 
@@ -69,9 +67,9 @@ static void add_file(struct unit *unit, const char *name, uint64_t directory)
 {
     if (unit->unit_files == LINES_MAX_FILES)
         fail(unit->code.path, "too many files in a unit");
-    unit->files[unit->unit_files++] =
-        lines_add_file(unit->code.path,
-                    directory < unit->directory_count ? unit->directories[directory] : NULL, name);
+    unit->files[unit->unit_files++] = lines_add_file(
+        unit->code.path, directory < unit->directory_count ? unit->directories[directory] : NULL,
+        name);
 }
 
 static void add_directory(struct unit *unit, const char *name)
@@ -223,7 +221,7 @@ struct state {
 static void emit_row(const struct unit *unit, const struct state *state)
 {
     lines_add_row(state->address, state->file < unit->unit_files ? unit->files[state->file] : 0,
-            state->line);
+                  state->line);
 }
 
 enum { EXTENDED_END = 1, EXTENDED_ADDRESS };
@@ -293,8 +291,7 @@ static void run_unit(struct unit *unit)
         } else {
             unsigned adjusted = opcode - unit->opcode_base;
             state.address += adjusted / unit->line_range * unit->min_length;
-            state.line += (uint64_t)(int64_t)(unit->line_base +
-                                              (int)(adjusted % unit->line_range));
+            state.line += (uint64_t)(int64_t)(unit->line_base + (int)(adjusted % unit->line_range));
             emit_row(unit, &state);
         }
     }

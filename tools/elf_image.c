@@ -71,6 +71,14 @@ const void *image_section(const struct image *image, const char *name, size_t *s
     return NULL;
 }
 
+FILE *create_file(const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        fail(path, "cannot be written");
+    return file;
+}
+
 void put_word(FILE *file, uint32_t word)
 {
     uint8_t bytes[4] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),

@@ -26,6 +26,7 @@ const void *image_part(const struct image *image, uint64_t offset, uint64_t size
 const Elf64_Shdr *image_sections(const struct image *image, unsigned *count);
 const void *image_section(const struct image *image, const char *name, size_t *size); /* or NULL */
 
+FILE *create_file(const char *path);
 void put_word(FILE *file, uint32_t word); /* little-endian */
 
 #endif

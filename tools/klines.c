@@ -10,6 +10,9 @@
 
 #include "tools/dwarf_lines.h"
 
+#define FILE_NAME_ROOM 256
+#define MAX_ROWS (1u << 20)
+
 /* --- what is collected --- */
 
 struct row {
@@ -17,8 +20,9 @@ struct row {
     uint32_t number;             /* in the order in which they were read */
 };
 
-static struct row *rows;
-static size_t row_count, row_room;
+static struct row rows[MAX_ROWS];
+static size_t row_count;
+static char file_texts[LINES_MAX_FILES][FILE_NAME_ROOM];
 static const char *file_names[LINES_MAX_FILES] = {""}; /* without directories "." */
 static uint32_t file_count = 1;
 
@@ -26,32 +30,25 @@ void lines_add_row(uint64_t address, uint32_t file, uint64_t line)
 {
     if (address < KERNEL_BASE)
         return;
-    if (row_count == row_room) {
-        row_room = row_room ? 2 * row_room : 1 << 16;
-        rows = realloc(rows, row_room * sizeof rows[0]);
-        if (!rows)
-            fail("klines", "out of memory");
-    }
-    rows[row_count] = (struct row){(uint32_t)(address - KERNEL_BASE), file, (uint32_t)line,
-                                   (uint32_t)row_count};
+    if (row_count == MAX_ROWS)
+        fail("klines", "too many rows");
+    rows[row_count] =
+        (struct row){(uint32_t)(address - KERNEL_BASE), file, (uint32_t)line, (uint32_t)row_count};
     row_count++;
 }
 
 uint32_t lines_add_file(const char *path, const char *directory, const char *name)
 {
-    char whole[4096];
+    char *text = file_texts[file_count < LINES_MAX_FILES ? file_count : 0];
     bool plain = name[0] == '/' || !directory || !directory[0] || strcmp(directory, ".") == 0;
-    snprintf(whole, sizeof whole, "%s%s%s", plain ? "" : directory, plain ? "" : "/", name);
-    const char *start = strncmp(whole, "./", 2) == 0 ? whole + 2 : whole;
+    if (file_count == LINES_MAX_FILES)
+        fail(path, "too many source files");
+    snprintf(text, sizeof file_texts[0], "%s%s%s", plain ? "" : directory, plain ? "" : "/", name);
+    const char *start = strncmp(text, "./", 2) == 0 ? text + 2 : text;
     for (uint32_t i = 1; i < file_count; i++)
         if (strcmp(file_names[i], start) == 0)
             return i;
-    if (file_count == LINES_MAX_FILES)
-        fail(path, "too many source files");
-    char *copy = malloc(strlen(start) + 1);
-    if (!copy)
-        fail(path, "out of memory");
-    file_names[file_count] = strcpy(copy, start);
+    file_names[file_count] = start;
     return file_count++;
 }
 
@@ -109,7 +106,7 @@ static void put_leb(FILE *file, uint64_t value)
 
 static uint64_t zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
 static void write_rows(FILE *file, size_t count)
@@ -127,10 +124,8 @@ static void write_rows(FILE *file, size_t count)
 
 static void write_table(const char *path, size_t count)
 {
-    FILE *file = fopen(path, "wb");
+    FILE *file = create_file(path);
     uint32_t name_at = 0;
-    if (!file)
-        fail(path, "cannot be written");
     put_word(file, (uint32_t)count);
     put_word(file, file_count);
     for (uint32_t i = 0; i < file_count; i++) {

@@ -92,9 +92,7 @@ static struct table table_collect(const struct image *image)
 
 static void table_write(const struct table *table, const char *path)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        fail(path, "cannot be written");
+    FILE *file = create_file(path);
     put_word(file, table->count);
     for (uint32_t i = 0; i < table->count; i++)
         put_word(file, table->symbols[i].offset);

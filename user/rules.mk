@@ -20,7 +20,7 @@ USER_LIB := argument barrier check condition format hash memory mutex print rend
 USER_LIB_ASM := thread_clone
 USER_DEMOS := counter crash dekker falseshare middle mutex pingpong private producer-consumer \
     racey rep sort straddle tsc
-USER_TESTS := faults fpu hostile mapper protector spin stopper syscalls tf threads wreck yield
+USER_TESTS := faults fpu hostile mapper protector spin stopper syscalls tf threads yield
 
 USER_DEMO_PROGRAMS := $(addprefix $(USER_BUILD)/,$(USER_DEMOS))
 USER_TEST_PROGRAMS := $(addprefix $(USER_BUILD)/,$(USER_TESTS))
@@ -44,7 +44,6 @@ $(USER_BUILD)/fpu: $(USER_OBJECTS)/test/fpu_registers.o
 $(USER_BUILD)/syscalls: $(USER_OBJECTS)/test/syscalls_memory.o \
     $(USER_OBJECTS)/test/syscalls_registers.o
 $(USER_BUILD)/tf: $(USER_OBJECTS)/test/tf_probes.o
-$(USER_BUILD)/wreck: $(USER_OBJECTS)/test/wreck_victim.o
 
 # Holds compilers and flags, and changes only when they do: a change rebuilds what they made.
 $(USER_BUILD)/flags: USER_FORCE

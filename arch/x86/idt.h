@@ -19,8 +19,8 @@ uint64_t idt_current_entry(unsigned vector);
  * must lie in the same 4 GiB as the stubs, i.e. in the kernel image. */
 void idt_set_entry(unsigned vector, uint64_t address);
 
-/* For a CPU that is to use one of its own: copies the shared IDT to IDT_SIZE bytes, changes an entry
- * there, loads it on this CPU. Later changes of the shared one do not get there. */
+/* For a CPU that is to use one of its own: copies the shared IDT to IDT_SIZE bytes, changes an
+ * entry there, loads it on this CPU. Later changes of the shared one do not get there. */
 #define IDT_SIZE (16 * IDT_ENTRIES)
 void idt_copy(void *table);
 void idt_set_entry_in(void *table, unsigned vector, uint64_t address);

@@ -66,10 +66,10 @@ extern struct lbr_machine lbr_machine;
 struct lbr_probe {
     bool intel, amd, emulated, tsx;
     uint32_t family, model;
-    bool has_capabilities;     /* CPUID.01H ECX.PDCM */
-    uint64_t capabilities;     /* PERF_CAPABILITIES */
-    bool architectural;        /* CPUID.07H EDX bit 19 */
-    uint32_t leaf_1c;          /* CPUID.1CH EAX */
+    bool has_capabilities;       /* CPUID.01H ECX.PDCM */
+    uint64_t capabilities;       /* PERF_CAPABILITIES */
+    bool architectural;          /* CPUID.07H EDX bit 19 */
+    uint32_t leaf_1c;            /* CPUID.1CH EAX */
     uint32_t leaf_22a, leaf_22b; /* CPUID.8000_0022H EAX, EBX */
     bool (*readable)(uint32_t msr);
 };
@@ -104,8 +104,8 @@ struct lbr_record {
 struct lbr_history {
     const char *missing; /* why there is none; else NULL */
     uint32_t cpu, vector;
-    bool inside;      /* the exception came in a handler of its own vector (lbr_find_outer) */
-    uint64_t rip;     /* what was interrupted */
+    bool inside;  /* the exception came in a handler of its own vector (lbr_find_outer) */
+    uint64_t rip; /* what was interrupted */
     uint64_t arrivals, nested; /* of the vector on that CPU since LBR was turned on */
     uint32_t count;
     struct lbr_record records[LBR_MAX_DEPTH]; /* newest first, without the exception's own */

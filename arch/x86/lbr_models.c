@@ -2,9 +2,9 @@
 /* The table of machines with last-branch records, and their filters. Pure: tested on the host.
  *
  * Families and models: Intel SDM vol. 4, table 2-1. Depths and MSRs: Intel SDM vol. 3, "Last branch
- * records", the sections of the microarchitectures and table "LBR stack size and TOS pointer range";
- * architectural LBR: the chapter of that name. AMD: APM vol. 2, 13.1.1, "Last branch stack" and
- * "Control-transfer recording MSRs"; CPUID 8000_0022H: APM vol. 3, appendix E.
+ * records", the sections of the microarchitectures and table "LBR stack size and TOS pointer
+ * range"; architectural LBR: the chapter of that name. AMD: APM vol. 2, 13.1.1, "Last branch stack"
+ * and "Control-transfer recording MSRs"; CPUID 8000_0022H: APM vol. 3, appendix E.
  */
 #include "arch/x86/lbr.h"
 #include "arch/x86/msr.h"
@@ -18,16 +18,36 @@ struct intel_model {
 static const struct intel_model intel_family_6[] = {
     {"Core 2", 4, MSR_LBR_CORE_FROM0, MSR_LBR_CORE_TO0, 0, 0, {0x0f, 0x16, 0x17, 0x1d}},
     {"Bonnell Atom", 8, MSR_LBR_CORE_FROM0, MSR_LBR_CORE_TO0, 0, 0, {0x1c, 0x26, 0x27, 0x35, 0x36}},
-    {"Silvermont", 8, MSR_LBR_CORE_FROM0, MSR_LBR_CORE_TO0, 0, MSR_LBR_SELECT,
+    {"Silvermont",
+     8,
+     MSR_LBR_CORE_FROM0,
+     MSR_LBR_CORE_TO0,
+     0,
+     MSR_LBR_SELECT,
      {0x37, 0x4a, 0x4c, 0x4d, 0x5a, 0x5d}},
     {"Knights Landing", 8, MSR_LBR_FROM0, MSR_LBR_TO0, 0, MSR_LBR_SELECT, {0x57, 0x85}},
-    {"Nehalem to Broadwell", 16, MSR_LBR_FROM0, MSR_LBR_TO0, 0, MSR_LBR_SELECT,
+    {"Nehalem to Broadwell",
+     16,
+     MSR_LBR_FROM0,
+     MSR_LBR_TO0,
+     0,
+     MSR_LBR_SELECT,
      {0x1a, 0x1e, 0x1f, 0x2e, 0x25, 0x2c, 0x2f, 0x2a, 0x2d, 0x3a, 0x3e, 0x3c, 0x3f, 0x45, 0x46,
       0x3d, 0x47, 0x4f, 0x56}},
     {"Goldmont", 32, MSR_LBR_FROM0, MSR_LBR_TO0, 0, MSR_LBR_SELECT, {0x5c, 0x5f}},
-    {"Goldmont Plus, Tremont", 32, MSR_LBR_FROM0, MSR_LBR_TO0, MSR_LBR_INFO0, MSR_LBR_SELECT,
+    {"Goldmont Plus, Tremont",
+     32,
+     MSR_LBR_FROM0,
+     MSR_LBR_TO0,
+     MSR_LBR_INFO0,
+     MSR_LBR_SELECT,
      {0x7a, 0x86, 0x96, 0x9c}},
-    {"Skylake to Rocket Lake", 32, MSR_LBR_FROM0, MSR_LBR_TO0, MSR_LBR_INFO0, MSR_LBR_SELECT,
+    {"Skylake to Rocket Lake",
+     32,
+     MSR_LBR_FROM0,
+     MSR_LBR_TO0,
+     MSR_LBR_INFO0,
+     MSR_LBR_SELECT,
      {0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, 0x66, 0x7d, 0x7e, 0x6a, 0x6c, 0x8c, 0x8d, 0xa7}},
 };
 
@@ -111,9 +131,8 @@ static bool all_readable(const struct lbr_probe *probe, const struct lbr_machine
 
 static enum lbr_format legacy_format(const struct lbr_probe *probe)
 {
-    uint64_t format = probe->has_capabilities
-                          ? probe->capabilities & PERF_CAPABILITIES_LBR_FORMAT
-                          : (uint64_t)LBR_FORMAT_LIP;
+    uint64_t format = probe->has_capabilities ? probe->capabilities & PERF_CAPABILITIES_LBR_FORMAT
+                                              : (uint64_t)LBR_FORMAT_LIP;
 
     /* These say LIP, and have a flag all the same. */
     if (probe->model == MODEL_KNIGHTS_LANDING || probe->model == MODEL_KNIGHTS_MILL)

@@ -26,8 +26,7 @@ static uint32_t flags_if(uint64_t mispredicted, uint64_t in_tx, uint64_t abort)
            (abort ? LBR_ABORT : 0);
 }
 
-static void decode_info(const struct lbr_machine *machine, uint64_t info,
-                        struct lbr_record *record)
+static void decode_info(const struct lbr_machine *machine, uint64_t info, struct lbr_record *record)
 {
     bool tsx = machine->tsx && machine->format != LBR_FORMAT_INFO2;
     bool cycles = machine->format != LBR_FORMAT_ARCH || (info & ARCH_LBR_INFO_CYCLES_VALID);

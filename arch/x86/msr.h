@@ -172,7 +172,8 @@ static inline void msr_write(uint32_t msr, uint64_t value)
                      : "memory");
 }
 
-/* An instruction at `fault` that raises #GP or #PF in ring 0 goes on at `resume` (trap.c looks it up). */
+/* An instruction at `fault` that raises #GP or #PF in ring 0 goes on at `resume` (trap.c looks it
+ * up). */
 #define FIXUP_ENTRY(fault, resume)                                                                 \
     ".pushsection .fixups, \"a\"\n\t.quad " #fault ", " #resume "\n\t.popsection\n\t"
 

@@ -38,12 +38,12 @@ static void test_intel_models(void)
         uint32_t model, depth, from;
         bool selects;
     } cases[] = {
-        {"Core 2", 0x17, 4, 0x40, false},          {"Bonnell", 0x1c, 8, 0x40, false},
-        {"Silvermont", 0x37, 8, 0x40, true},       {"Knights Landing", 0x57, 8, 0x680, true},
-        {"Nehalem", 0x1a, 16, 0x680, true},        {"Haswell", 0x3c, 16, 0x680, true},
-        {"Broadwell-DE", 0x56, 16, 0x680, true},   {"Goldmont", 0x5c, 32, 0x680, true},
-        {"Skylake", 0x5e, 32, 0x680, true},        {"Ice Lake server", 0x6a, 32, 0x680, true},
-        {"Rocket Lake", 0xa7, 32, 0x680, true},    {"one not in the table", 0xee, 32, 0x680, true},
+        {"Core 2", 0x17, 4, 0x40, false},        {"Bonnell", 0x1c, 8, 0x40, false},
+        {"Silvermont", 0x37, 8, 0x40, true},     {"Knights Landing", 0x57, 8, 0x680, true},
+        {"Nehalem", 0x1a, 16, 0x680, true},      {"Haswell", 0x3c, 16, 0x680, true},
+        {"Broadwell-DE", 0x56, 16, 0x680, true}, {"Goldmont", 0x5c, 32, 0x680, true},
+        {"Skylake", 0x5e, 32, 0x680, true},      {"Ice Lake server", 0x6a, 32, 0x680, true},
+        {"Rocket Lake", 0xa7, 32, 0x680, true},  {"one not in the table", 0xee, 32, 0x680, true},
     };
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -26,10 +26,10 @@ __asm__(".section .rodata\n"
         ".long 5, 3, 0, 1, 5, 11\n"
         ".ascii \"\\0a.c\\0b.asm\\0\"\n"
         ".byte 0x80, 0x80, 0x40, 0x29, 1\n" /* +0x100000, line +10, file 1 */
-        ".byte 0x20, 0x0a\n"               /* +0x20, line -3 */
+        ".byte 0x20, 0x0a\n"                /* +0x20, line -3 */
         ".byte 0xb0, 0x02, 0x95, 0x09, 2\n" /* +0x130, line +293, file 2 */
-        ".byte 1, 0xaf, 0x09, 0\n"         /* +1, line -300, file 0 */
-        ".byte 0x0f, 5, 1\n"               /* +15, line +1, file 1 */
+        ".byte 1, 0xaf, 0x09, 0\n"          /* +1, line -300, file 0 */
+        ".byte 0x0f, 5, 1\n"                /* +15, line +1, file 1 */
         ".text\n");
 extern const uint32_t lines_table[];
 

@@ -45,7 +45,7 @@ line=$(grep -n 'device.handle(' kernel/shell_panic.c | cut -d : -f 1)
 for form in 4 8 16 32 arch; do
     crashes "$form" jump PMU="lbr=$form"
     tap_check "$form: the newest record is the call that went wrong, by function and line" \
-        grep -Eq "^ +0 .* crash_jump\+0x[0-9a-f]+ kernel/shell_panic.c:$line -> .* crash_victim\+" \
+        grep -Eq "^ +0 .* crash_jump\+0x[0-9a-f]+ kernel/shell_panic.c:$line -> .* crash_victim" \
         <(history 1)
     tap_check "$form: the backtrace does not name its function" \
         test -z "$(backtrace_has crash_jump && echo named)"
@@ -70,19 +70,26 @@ tap_check "a panic without an exception has what was recorded up to it" \
 # --- in ring 3 ---
 
 kernel_check lbr-user "programs crash with LBR on" ACCEL=pmu \
-    RUN="lbr on; try run wreck jump; try run wreck ret; try run wreck stack; try run wreck null; \
-try run wreck gp; try run faults db; try run faults db_step; try run faults bp; \
+    RUN="lbr on; try run faults jump_middle; try run faults ret_smashed; \
+try run faults stack_overflow; try run faults pf_null; try run faults gp_load; \
+try run faults db; try run faults db_step; try run faults bp; \
 try run faults pf_kernel_exec thread; run counter; poweroff"
 tap_check "each report has a history" test "$(grep -c '^branch history of ' "$KERNEL_LOG")" = 9
-tap_check "jump: the call that went wrong" \
-    grep -Eq ' wreck_jump\+0x[0-9a-f]+ -> .* wreck_victim' <(history 1)
-tap_check "ret: the return that went wrong" \
-    grep -Eq ' smash_return[^ ]*\+0x[0-9a-f]+ -> 0x000000005bad0000' <(history 1)
-tap_check "stack: the recursion" grep -Eq ' use_up_stack\+.*-> .* use_up_stack\+' <(history 1)
+newest=$(grep -A 1 '^branch history of ' "$KERNEL_LOG" | grep -E '^ +0  0x')
+tap_check "a call into the middle of a function: its newest record is that" \
+    grep -Eq ' raise_jump_middle\+0x[0-9a-f]+ -> .* victim.middle' <<<"$newest"
+tap_check "a smashed return address: its newest record is that return" \
+    grep -Eq ' raise_ret_smashed\+0x[0-9a-f]+ -> 0x000000005bad0000' <<<"$newest"
+tap_check "a recursion without end: its newest record is the recursion" \
+    grep -Eq ' raise_stack_overflow\+.*-> .* raise_stack_overflow' <<<"$newest"
+tap_check "a null pointer: who called" \
+    grep -Eq '[a-z_]+\+0x[0-9a-f]+ -> .* raise_pf_null\+0x0' <<<"$newest"
+tap_check "a noncanonical pointer: who called" \
+    grep -Eq '[a-z_]+\+0x[0-9a-f]+ -> .* raise_gp_load\+0x0' <<<"$newest"
 log_check "after a debug exception, which ends recording, it goes on" '^counter: signature'
 
-kernel_check lbr-step "a recording that steps, each of its traps ending recording" ACCEL=pmu CPUS=2 \
-    RUN="lbr on; source step; record counter 2 50; replay; lbr dump; poweroff"
+kernel_check lbr-step "a recording that steps; each step ends recording of branches" \
+    ACCEL=pmu CPUS=2 RUN="lbr on; source step; record counter 2 50; replay; lbr dump; poweroff"
 log_check "it replays" '^@replay prog=counter .* match=yes'
 log_check "debug exceptions were counted" '^CPU [01], #DB: [1-9][0-9]{2,}, of them 0 inside'
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Branch records against the code: see tests/kernel/lbr_check.h.
  *
- * FROM is a branch, and TO where it goes; or FROM is any instruction, and TO is an entry of the IDT,
- * since exceptions and interrupts are recorded, too. A return goes behind a call.
+ * FROM is a branch, and TO where it goes; or FROM is any instruction, and TO is an entry of the
+ * IDT, since exceptions and interrupts are recorded, too. A return goes behind a call.
  */
 #include "tests/kernel/lbr_check.h"
 
@@ -22,8 +22,7 @@ static struct elf_image image;
 
 bool lbr_check_program(const char *name)
 {
-    return programs_find(name, &program) == 0 &&
-           elf_parse(program.data, program.size, &image) == 0;
+    return programs_find(name, &program) == 0 && elf_parse(program.data, program.size, &image) == 0;
 }
 
 static const uint8_t *user_code(uint64_t address, uint64_t *available)

@@ -39,14 +39,15 @@ static void hash_bytes(uint8_t out[16], const void *bytes, size_t length)
 
 static struct image_hash hash_image(void)
 {
-    struct image_hash hash;
+    struct image_hash hash = {{0}, {0}};
 
     hash_bytes(hash.text, text_start, (size_t)(text_end - text_start));
     hash_bytes(hash.idt, idt_shared(), IDT_SIZE);
     return hash;
 }
 
-static uint32_t shared_count, own_count; /* atomic: CPUs that use the shared IDT, or one of theirs */
+static uint32_t shared_count; /* atomic: CPUs that use the shared IDT … */
+static uint32_t own_count;    /* … or one of their own */
 
 static void look_at_idt(void *argument)
 {

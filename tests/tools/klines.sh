@@ -15,8 +15,11 @@ table_text() {
         my $strings = 4 * (3 + $files);
         my @file = map { unpack "x" . ($strings + $names[$_]) . " Z*", $table } 0 .. $files - 1;
         my @bytes = unpack "x" . ($strings + $names[$files]) . " C*", $table;
-        sub leb { my ($v, $s, $b) = (0, 0); do { $b = shift @bytes; $v |= ($b & 127) << $s; $s += 7 }
-            while $b & 128; $v }
+        sub leb {
+            my ($v, $s, $b) = (0, 0);
+            do { $b = shift @bytes; $v |= ($b & 127) << $s; $s += 7 } while $b & 128;
+            $v
+        }
         my ($at, $line, $now) = (0, 0, 0);
         for (1 .. $rows) {
             $at += leb; my $word = leb; my $z = $word >> 1;
