@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A second opinion on last branch records, for tests: the option lbr-trace.
+ *
+ * It shares nothing with what makes the records (pmu_follow.h). Every instruction of instrumented
+ * code is watched, and one that does not follow the one before it in memory is a step: from there,
+ * to here, with the two words that the stack holds here, in one of which an interrupt's handler
+ * finds where it came from. Whether a step is a branch, an interrupt, or both, is not looked at.
+ *
+ * The file has what the guest would read of the records, and the latest steps, at every read of the
+ * pointer to the newest record and at the first instruction of every tenth handler:
+ *
+ *   records CPU NUMBER         as many lines `record FROM TO`, newest first
+ *   steps NUMBER whole|cut     as many lines `step FROM NEXT TO WORD WORD`, newest first; NEXT:
+ * what follows FROM in memory; cut: there were none before them since registers of the records were
+ * written
+ */
+#include <inttypes.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/qemu-pmu/pmu_bits.h"
+#include "tools/qemu-pmu/pmu_plugin.h"
+#include "tools/qemu-pmu/pmu_qemu.h"
+
+#define KEPT_STEPS (PMU_LBR_DEEPEST + 8)
+#define HANDLERS_A_SNAPSHOT 10
+
+struct step {
+    uint64_t from, next, to, stack[2];
+};
+
+/* Of the vCPU's own thread. */
+struct trace {
+    uint64_t last, next; /* the instruction that has started, and its neighbour; 0: none */
+    struct step step[KEPT_STEPS];
+    uint64_t steps; /* since registers were written */
+    unsigned handlers;
+};
+
+static struct trace *traces;
+static FILE *file; /* file_lock */
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static void write_records(unsigned index, const struct pmu_lbr *lbr)
+{
+    fprintf(file, "records %u %u\n", index, lbr->depth);
+    for (unsigned age = 0; age < lbr->depth; age++) {
+        const struct pmu_lbr_record *record = pmu_lbr_newest(lbr, age);
+
+        fprintf(file, "record %016" PRIx64 " %016" PRIx64 "\n", record->from, record->to);
+    }
+}
+
+static void write_steps(const struct trace *trace)
+{
+    uint64_t count = trace->steps < KEPT_STEPS ? trace->steps : KEPT_STEPS;
+
+    fprintf(file, "steps %" PRIu64 " %s\n", count, count < KEPT_STEPS ? "whole" : "cut");
+    for (uint64_t age = 0; age < count; age++) {
+        const struct step *step = &trace->step[(trace->steps - 1 - age) % KEPT_STEPS];
+
+        fprintf(file,
+                "step %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n",
+                step->from, step->next, step->to, step->stack[0], step->stack[1]);
+    }
+}
+
+static void snapshot(unsigned index)
+{
+    if (!machine_words(index)->pmu.following)
+        return;
+    pthread_mutex_lock(&file_lock);
+    if (file) {
+        write_records(index, &machine.vcpu[index].pmu.lbr);
+        write_steps(&traces[index]);
+    }
+    pthread_mutex_unlock(&file_lock);
+}
+
+/* --- what the guest does --------------------------------------------------------------------- */
+
+/* user_data: the instruction's address and, in the upper byte, its length. */
+static void on_instruction(unsigned index, void *packed)
+{
+    struct trace *trace = &traces[index];
+    uint64_t address = (uint64_t)((int64_t)((uint64_t)(uintptr_t)packed << 8) >> 8);
+
+    trace->last = address;
+    trace->next = address + ((uintptr_t)packed >> 56);
+}
+
+static void on_first_instruction(unsigned index, void *packed)
+{
+    struct trace *trace = &traces[index];
+    uint64_t address = (uint64_t)((int64_t)((uint64_t)(uintptr_t)packed << 8) >> 8);
+    struct step step = {.from = trace->last, .next = trace->next, .to = address};
+
+    if (address != trace->last && address != trace->next && trace->last) {
+        pmu_qemu_read_stack(step.stack, sizeof(step.stack));
+        trace->step[trace->steps++ % KEPT_STEPS] = step;
+    }
+    if (trace->handlers >= HANDLERS_A_SNAPSHOT) {
+        trace->handlers = 0;
+        snapshot(index);
+    }
+    on_instruction(index, packed);
+}
+
+void lbr_trace_block(struct qemu_plugin_tb *tb)
+{
+    size_t count = qemu_plugin_tb_n_insns(tb);
+    uint8_t bytes[16];
+
+    if (!traces)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        uint64_t length = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+        uint64_t address = qemu_plugin_insn_vaddr(insn) & ((1ull << 56) - 1);
+
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, i ? on_instruction : on_first_instruction,
+                                               i ? QEMU_PLUGIN_CB_NO_REGS : QEMU_PLUGIN_CB_R_REGS,
+                                               (void *)(uintptr_t)(length << 56 | address));
+    }
+}
+
+void lbr_trace_delivered(unsigned index)
+{
+    if (traces)
+        traces[index].handlers++;
+}
+
+void lbr_trace_read(unsigned index, uint32_t msr)
+{
+    if (traces && (msr == MSR_LBR_TOS || msr == MSR_ARCH_LBR_FROM0))
+        snapshot(index);
+}
+
+void lbr_trace_written(unsigned index, uint32_t msr)
+{
+    if (traces && (msr == MSR_DEBUGCTL || pmu_lbr_owns_msr(msr)))
+        traces[index].steps = traces[index].last = 0;
+}
+
+/* --- begin and end of QEMU ------------------------------------------------------------------- */
+
+bool lbr_trace_open(void)
+{
+    const char *name = machine.options.lbr_trace;
+
+    if (!name)
+        return true;
+    file = fopen(name, "w");
+    traces = calloc(machine.vcpus, sizeof(*traces));
+    if (!file || !traces)
+        pmu_message("error: lbr-trace=%s: %s", name, strerror(errno));
+    return file && traces;
+}
+
+void lbr_trace_close(void)
+{
+    pthread_mutex_lock(&file_lock);
+    if (file && (ferror(file) || fclose(file)))
+        pmu_message("error: lbr-trace: %s", strerror(errno));
+    file = NULL;
+    pthread_mutex_unlock(&file_lock);
+}
