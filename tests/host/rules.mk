@@ -83,5 +83,7 @@ $(eval $(call host_test,space_pages,mm/space.c mm/space_pages.c mm/page_index.c 
 $(eval $(call host_test,pmu_model,$(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c)))
 $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c classify.c options.c)))
+$(eval $(call host_test,lbr_model,$(INSN_FILES) \
+    $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c classify.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))

@@ -7,12 +7,11 @@
  * finds where it came from. Whether a step is a branch, an interrupt, or both, is not looked at.
  *
  * The file has what the guest would read of the records, and the latest steps, at every read of the
- * pointer to the newest record and at the first instruction of every tenth handler:
+ * pointer to the newest record and at the first instruction of every handler, newest first:
  *
- *   records CPU NUMBER         as many lines `record FROM TO`, newest first
- *   steps NUMBER whole|cut     as many lines `step FROM NEXT TO WORD WORD`, newest first; NEXT:
- * what follows FROM in memory; cut: there were none before them since registers of the records were
- * written
+ * - `records CPU COUNT`, and as many lines `record FROM TO`;
+ * - `steps COUNT all` or `… some`, and as many lines `step FROM NEXT TO WORD WORD`. NEXT follows
+ * FROM in memory. All: since registers of the records were written.
  */
 #include <inttypes.h>
 #include <errno.h>
@@ -26,7 +25,6 @@
 #include "tools/qemu-pmu/pmu_qemu.h"
 
 #define KEPT_STEPS (PMU_LBR_DEEPEST + 8)
-#define HANDLERS_A_SNAPSHOT 10
 
 struct step {
     uint64_t from, next, to, stack[2];
@@ -34,10 +32,10 @@ struct step {
 
 /* Of the vCPU's own thread. */
 struct trace {
-    uint64_t last, next; /* the instruction that has started, and its neighbour; 0: none */
+    uint64_t last; /* the instruction that has started, packed; 0: none */
     struct step step[KEPT_STEPS];
     uint64_t steps; /* since registers were written */
-    unsigned handlers;
+    bool handler;   /* the next instruction is a handler's first */
 };
 
 static struct trace *traces;
@@ -60,7 +58,7 @@ static void write_steps(const struct trace *trace)
 {
     uint64_t count = trace->steps < KEPT_STEPS ? trace->steps : KEPT_STEPS;
 
-    fprintf(file, "steps %" PRIu64 " %s\n", count, count < KEPT_STEPS ? "whole" : "cut");
+    fprintf(file, "steps %" PRIu64 " %s\n", count, count < KEPT_STEPS ? "all" : "some");
     for (uint64_t age = 0; age < count; age++) {
         const struct step *step = &trace->step[(trace->steps - 1 - age) % KEPT_STEPS];
 
@@ -84,55 +82,89 @@ static void snapshot(unsigned index)
 
 /* --- what the guest does --------------------------------------------------------------------- */
 
-/* user_data: the instruction's address and, in the upper byte, its length. */
+/* An instruction as one number, for QEMU to hand back. */
+#define ADDRESS_BITS 56
+#define LENGTH(packed) ((packed) >> ADDRESS_BITS & 0xf)
+#define GOES_ANYWHERE (1ull << 63)
+
+static uint64_t address_of(uint64_t packed)
+{
+    return (uint64_t)((int64_t)(packed << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS));
+}
+
+/* Calls, returns and indirect jumps: they can lead to the instruction after them. By opcode, apart
+ * from the decoder that the records are made with. */
+static bool goes_anywhere(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (at + 1 < length && (bytes[at] == 0x66 || bytes[at] == 0xf2 || bytes[at] == 0xf3 ||
+                               bytes[at] == 0x2e || bytes[at] == 0x3e || bytes[at] >> 4 == 4))
+        at++;
+    switch (bytes[at]) {
+    case 0xc2: /* RET … */
+    case 0xc3:
+    case 0xca:
+    case 0xcb:
+    case 0xcf: /* IRET */
+    case 0xe8: /* CALL */
+        return true;
+    case 0x0f:
+        return at + 1 < length && bytes[at + 1] == 0x07; /* SYSRET */
+    case 0xff:
+        return at + 1 < length && (bytes[at + 1] >> 3 & 7) - 2u < 4;
+    }
+    return false;
+}
+
 static void on_instruction(unsigned index, void *packed)
 {
-    struct trace *trace = &traces[index];
-    uint64_t address = (uint64_t)((int64_t)((uint64_t)(uintptr_t)packed << 8) >> 8);
-
-    trace->last = address;
-    trace->next = address + ((uintptr_t)packed >> 56);
+    traces[index].last = (uintptr_t)packed;
 }
 
 static void on_first_instruction(unsigned index, void *packed)
 {
     struct trace *trace = &traces[index];
-    uint64_t address = (uint64_t)((int64_t)((uint64_t)(uintptr_t)packed << 8) >> 8);
-    struct step step = {.from = trace->last, .next = trace->next, .to = address};
+    uint64_t from = address_of(trace->last), next = from + LENGTH(trace->last);
+    struct step step = {.from = from, .next = next, .to = address_of((uintptr_t)packed)};
+    bool follows = step.to == next && !(trace->last & GOES_ANYWHERE);
 
-    if (address != trace->last && address != trace->next && trace->last) {
+    if (trace->last && !follows && step.to != from) {
         pmu_qemu_read_stack(step.stack, sizeof(step.stack));
         trace->step[trace->steps++ % KEPT_STEPS] = step;
     }
-    if (trace->handlers >= HANDLERS_A_SNAPSHOT) {
-        trace->handlers = 0;
+    if (trace->handler)
         snapshot(index);
-    }
+    trace->handler = false;
     on_instruction(index, packed);
+}
+
+static uint64_t pack(struct qemu_plugin_insn *insn)
+{
+    uint8_t bytes[16];
+    uint64_t length = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+    uint64_t address = qemu_plugin_insn_vaddr(insn) & ((1ull << ADDRESS_BITS) - 1);
+
+    return address | length << ADDRESS_BITS | (goes_anywhere(bytes, length) ? GOES_ANYWHERE : 0);
 }
 
 void lbr_trace_block(struct qemu_plugin_tb *tb)
 {
     size_t count = qemu_plugin_tb_n_insns(tb);
-    uint8_t bytes[16];
 
-    if (!traces)
-        return;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && traces; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        uint64_t length = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
-        uint64_t address = qemu_plugin_insn_vaddr(insn) & ((1ull << 56) - 1);
 
         qemu_plugin_register_vcpu_insn_exec_cb(insn, i ? on_instruction : on_first_instruction,
                                                i ? QEMU_PLUGIN_CB_NO_REGS : QEMU_PLUGIN_CB_R_REGS,
-                                               (void *)(uintptr_t)(length << 56 | address));
+                                               (void *)(uintptr_t)pack(insn));
     }
 }
 
 void lbr_trace_delivered(unsigned index)
 {
     if (traces)
-        traces[index].handlers++;
+        traces[index].handler = true;
 }
 
 void lbr_trace_read(unsigned index, uint32_t msr)
