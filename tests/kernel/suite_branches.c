@@ -63,14 +63,14 @@ static const struct form *find_form(void)
     return NULL;
 }
 
-/* The age-th newest, with the sign that formats without LBR_INFO keep a flag in. */
+/* The age-th newest, with the bits of the sign that formats without LBR_INFO keep flags in. */
 static struct branch read_record(const struct form *form, unsigned age)
 {
     uint64_t top = form->architectural ? 0 : msr_read(MSR_LBR_TOS);
     unsigned index = form->architectural ? age : (unsigned)(top - age) % form->depth;
     struct branch branch = {.from = msr_read(form->from + index), .to = msr_read(form->to + index)};
 
-    branch.from = (uint64_t)((int64_t)(branch.from << 1) >> 1);
+    branch.from = (uint64_t)((int64_t)(branch.from << 7) >> 7);
     return branch;
 }
 
