@@ -4,7 +4,7 @@
 #
 # A step from A to P is one of: a branch, or the fault of A itself: the record A -> P; an interrupt
 # after A: N -> P, N being what follows A; an interrupt after the branch A -> T: that record and
-# T -> P. An interrupt's record begins where its handler's stack says. So each step fixes its
+# T -> P (N can be T, if A is of the kind that goes anywhere). An interrupt's record begins where its handler's stack says. So each step fixes its
 # records, and nothing may be left over or missing.
 
 # Formats without LBR_INFO keep a flag in the uppermost bit of FROM.
@@ -16,7 +16,7 @@ function complain(what,    i) {
     for (i = (r > 2 ? r - 2 : 0); i < r + 3 && i < records; i++)
         print "  record " i ": " from[i] " -> " to[i]
     for (i = (s > 2 ? s - 2 : 0); i < s + 3 && i < steps; i++)
-        print "  step " i ": " a[i] " (" n[i] ") -> " p[i] ", stack " w1[i] " " w2[i]
+        print "  step " i ": " a[i] " (" n[i] ") -> " p[i] ", stack " w1[i] " " w2[i] " " k[i]
 }
 
 function compare() {
@@ -31,7 +31,7 @@ function compare() {
             return
         }
         interrupts++
-        if (from[r] == n[s]) {
+        if (from[r] == n[s] && k[s] != "anywhere") {
             r++
         } else if (r + 1 == records || (from[r + 1] == a[s] && to[r + 1] == from[r])) {
             r += 2
@@ -49,7 +49,7 @@ $1 == "record" { from[records] = address($2); to[records++] = address($3) }
 $1 == "steps" { kind = $3; wanted = $2; steps = 0 }
 $1 == "step" {
     a[steps] = address($2); n[steps] = address($3); p[steps] = address($4)
-    w1[steps] = address($5); w2[steps++] = address($6)
+    w1[steps] = address($5); w2[steps] = address($6); k[steps++] = $7
 }
 ($1 == "steps" || $1 == "step") && steps == wanted { compare() }
 

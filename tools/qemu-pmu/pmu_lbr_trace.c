@@ -10,8 +10,10 @@
  * pointer to the newest record and at the first instruction of every handler, newest first:
  *
  * - `records CPU COUNT`, and as many lines `record FROM TO`;
- * - `steps COUNT all` or `… some`, and as many lines `step FROM NEXT TO WORD WORD`. NEXT follows
- * FROM in memory. All: since registers of the records were written.
+ * - `steps COUNT all` or `… some`, and as many lines `step FROM NEXT TO WORD WORD KIND`. NEXT
+ * follows FROM in memory. KIND is `anywhere` for a call, a return or an indirect jump: these can
+ * lead to NEXT, too, which is a step then; else `-`. All: since registers of the records were
+ * written.
  */
 #include <inttypes.h>
 #include <errno.h>
@@ -28,6 +30,7 @@
 
 struct step {
     uint64_t from, next, to, stack[2];
+    bool anywhere;
 };
 
 /* Of the vCPU's own thread. */
@@ -62,9 +65,10 @@ static void write_steps(const struct trace *trace)
     for (uint64_t age = 0; age < count; age++) {
         const struct step *step = &trace->step[(trace->steps - 1 - age) % KEPT_STEPS];
 
-        fprintf(file,
-                "step %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n",
-                step->from, step->next, step->to, step->stack[0], step->stack[1]);
+        fprintf(file, "step %016" PRIx64 " %016" PRIx64 " %016" PRIx64, step->from, step->next,
+                step->to);
+        fprintf(file, " %016" PRIx64 " %016" PRIx64 " %s\n", step->stack[0], step->stack[1],
+                step->anywhere ? "anywhere" : "-");
     }
 }
 
@@ -126,10 +130,14 @@ static void on_first_instruction(unsigned index, void *packed)
 {
     struct trace *trace = &traces[index];
     uint64_t from = address_of(trace->last), next = from + LENGTH(trace->last);
-    struct step step = {.from = from, .next = next, .to = address_of((uintptr_t)packed)};
-    bool follows = step.to == next && !(trace->last & GOES_ANYWHERE);
+    struct step step = {
+        .from = from,
+        .next = next,
+        .to = address_of((uintptr_t)packed),
+        .anywhere = trace->last & GOES_ANYWHERE,
+    };
 
-    if (trace->last && !follows && step.to != from) {
+    if (trace->last && (step.to != next || step.anywhere) && step.to != from) {
         pmu_qemu_read_stack(step.stack, sizeof(step.stack));
         trace->step[trace->steps++ % KEPT_STEPS] = step;
     }
