@@ -4,8 +4,8 @@
 #
 # A step from A to P is one of: a branch, or the fault of A itself: the record A -> P; an interrupt
 # after A: N -> P, N being what follows A; an interrupt after the branch A -> T: that record and
-# T -> P (N can be T, if A is of the kind that goes anywhere). An interrupt's record begins where its
-# handler's stack says. So each step fixes its records, and nothing may be left over or missing.
+# T -> P (N can be T, if A is of the kind that goes anywhere). An interrupt's record begins where
+# its handler's stack says. So each step fixes its records, and nothing may be left over or missing.
 
 # Formats without LBR_INFO keep a flag in the uppermost bit of FROM.
 function address(text) { return substr(text, 3) }
