@@ -74,6 +74,7 @@ static NO_INLINE void read_msr(struct cpu_env *env, uintptr_t host_pc)
         return;
     }
     instrument_settle(pmu_qemu_vcpu());
+    lbr_trace_read(pmu_qemu_vcpu(), msr);
     if (!pmu_read_msr(this_pmu(), msr, &value))
         pmu_qemu_raise_gp(env, host_pc);
     set_edx_eax(env, value);
@@ -108,6 +109,7 @@ static NO_INLINE void write_msr(struct cpu_env *env, uintptr_t host_pc)
     if (!written)
         pmu_qemu_raise_gp(env, host_pc);
     instrument_update(index);
+    lbr_trace_written(index, msr);
 }
 
 static void hook_wrmsr(struct cpu_env *env)

@@ -157,6 +157,13 @@ static void instrument_instruction(struct qemu_plugin_insn *insn, enum pmu_mode 
         instrument_branch(insn, &branch, mode, set);
 }
 
+/* Before counting, so that the branch that makes a counter overflow has been noted by then. */
+static void follow_block(struct qemu_plugin_tb *tb)
+{
+    instrument_lbr_block(tb);
+    lbr_trace_block(tb);
+}
+
 void instrument_block(struct qemu_plugin_tb *tb)
 {
     pmu_word_set set = atomic_load(&instrumented);
@@ -166,7 +173,7 @@ void instrument_block(struct qemu_plugin_tb *tb)
     if (!set)
         return; /* the layout of the CPU's state may not even be known yet */
     if (set & PMU_BRANCH_RECORDS)
-        instrument_lbr_block(tb); /* first: an overflow's branch must be noted before it counts */
+        follow_block(tb);
     mode = pmu_qemu_cpl() == 3 ? PMU_USER : PMU_KERNEL;
     if (mode == PMU_USER || set & KERNEL_WORDS)
         qemu_plugin_register_vcpu_tb_exec_cond_cb(

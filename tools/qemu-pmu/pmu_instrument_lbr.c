@@ -49,6 +49,7 @@ static bool before_delivery(unsigned index, struct pmu_place from)
 static void after_delivery(unsigned index, struct pmu_place from, struct pmu_place to, bool debug)
 {
     pmu_deliver(&machine.vcpu[index].pmu, &machine_words(index)->pmu, from, to, debug);
+    lbr_trace_delivered(index);
 }
 
 /* --- translation ----------------------------------------------------------------------------- */

@@ -193,7 +193,7 @@ bool pmu_lbr_owns_msr(uint32_t msr)
     return false;
 }
 
-/* The part of a record that the MSR is; NULL: it is none of this form's. *writable: its bits. */
+/* The part of a record that the MSR is; NULL: it is none of this form's. */
 static const uint64_t *part(const struct pmu_lbr *lbr, uint32_t msr)
 {
     const struct form *form = &forms[lbr->form];

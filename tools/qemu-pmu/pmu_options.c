@@ -138,6 +138,14 @@ static const char *set_oracle(struct pmu_options *options, const char *value)
     return NULL;
 }
 
+static const char *set_lbr_trace(struct pmu_options *options, const char *value)
+{
+    if (!*value)
+        return "a file";
+    options->lbr_trace = value;
+    return NULL;
+}
+
 static const char *set_oracle_step(struct pmu_options *options, const char *value)
 {
     unsigned long long number;
@@ -152,9 +160,10 @@ static const struct {
     const char *name;
     const char *(*set)(struct pmu_options *options, const char *value);
 } known[] = {
-    {"version", set_version}, {"events", set_events},           {"skid", set_skid},
-    {"seed", set_seed},       {"broken", set_broken},           {"verbose", set_verbose},
-    {"oracle", set_oracle},   {"oracle-step", set_oracle_step}, {"lbr", set_lbr},
+    {"version", set_version},     {"events", set_events},           {"skid", set_skid},
+    {"seed", set_seed},           {"broken", set_broken},           {"verbose", set_verbose},
+    {"oracle", set_oracle},       {"oracle-step", set_oracle_step}, {"lbr", set_lbr},
+    {"lbr-trace", set_lbr_trace},
 };
 
 static bool parse_option(struct pmu_options *options, const char *argument, char *error,
@@ -173,7 +182,7 @@ static bool parse_option(struct pmu_options *options, const char *argument, char
     }
     snprintf(error, error_size,
              "unknown option '%s' (known: version, events, skid, seed, broken, lbr, verbose, "
-             "oracle, oracle-step)",
+             "oracle, oracle-step, lbr-trace)",
              argument);
     return false;
 }

@@ -161,6 +161,14 @@ uint64_t pmu_qemu_read_msr(uint32_t msr)
     return (uint32_t)registers[ENV_RAX] | registers[ENV_RDX] << 32;
 }
 
+void pmu_qemu_read_stack(void *bytes, size_t length)
+{
+    uint64_t address = env_registers(env_of_self())[ENV_RSP];
+
+    if (qemu.cpu_memory_rw_debug(pmu_self.cpu, address, bytes, length, false))
+        memset(bytes, 0, length);
+}
+
 uint64_t pmu_qemu_flags(uintptr_t host_pc, uint64_t *rcx)
 {
     struct cpu_env *env = env_of_self();

@@ -23,7 +23,7 @@ enum pmu_instruction {
 };
 
 struct cpu_env; /* QEMU's CPUX86State. It begins with the general registers: */
-enum { ENV_RAX, ENV_RCX, ENV_RDX, ENV_RBX };
+enum { ENV_RAX, ENV_RCX, ENV_RDX, ENV_RBX, ENV_RSP };
 typedef void (*pmu_helper)(struct cpu_env *env);
 
 static inline uint64_t *env_registers(struct cpu_env *env)
@@ -64,6 +64,9 @@ uint64_t pmu_qemu_cr4(void);
 bool pmu_qemu_protected(void); /* CR0.PE */
 void pmu_qemu_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t registers[4]);
 uint64_t pmu_qemu_read_msr(uint32_t msr); /* of QEMU's own */
+
+/* What RSP points to, in a callback with R_REGS; zero where there is nothing. */
+void pmu_qemu_read_stack(void *bytes, size_t length);
 
 /* Flags and RCX at the start of the instruction that a callback with R_REGS was called from.
  * host_pc: the callback's return address. */

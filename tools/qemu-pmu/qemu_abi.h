@@ -67,6 +67,9 @@ void qemu_plugin_register_vcpu_tb_exec_cond_cb(struct qemu_plugin_tb *tb,
                                                enum qemu_plugin_cond condition,
                                                qemu_plugin_u64 entry, uint64_t immediate,
                                                void *user_data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+                                            qemu_plugin_vcpu_udata_cb_t callback,
+                                            enum qemu_plugin_cb_flags flags, void *user_data);
 void qemu_plugin_register_vcpu_insn_exec_cond_cb(struct qemu_plugin_insn *insn,
                                                  qemu_plugin_vcpu_udata_cb_t callback,
                                                  enum qemu_plugin_cb_flags flags,
