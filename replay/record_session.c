@@ -162,15 +162,15 @@ static void note_threads(struct session *session)
         };
 }
 
-static void note_end(struct session *session)
+static void note_end(struct session *session, const char *lost)
 {
     struct recording *recording = session->recording;
     struct hash output = session->process->output_hash;
     uint8_t digest[HASH_MAX_DIGEST];
     recording->elapsed_ns = timer_now_ns() - recording->started_ns;
     note_threads(session);
-    if (session->abort) {
-        string_copy(recording->incomplete, session->abort, sizeof(recording->incomplete));
+    if (lost) {
+        string_copy(recording->incomplete, lost, sizeof(recording->incomplete));
         return;
     }
     hash_final(&output, digest);
@@ -212,12 +212,12 @@ static struct recording *end_file(struct recording *recording, struct spool *spo
     return recording;
 }
 
-int record_finish(struct session *session)
+int record_finish(struct session *session, struct recording **out)
 {
     struct recording *recording = session->recording;
     struct spool *spool = session->spool;
-    note_end(session);
-    const char *lost = session->abort;
+    const char *lost = __atomic_load_n(&session->abort, __ATOMIC_ACQUIRE);
+    note_end(session, lost);
     session->process->recording_lost = lost;
     if (lost)
         printk("%s: recording given up: %s\n", session->process->name, lost);
@@ -226,6 +226,7 @@ int record_finish(struct session *session)
     detach(session);
     if (recording)
         recording_publish(recording);
+    *out = recording;
     return lost ? ERR_LOG_FULL : 0;
 }
 
@@ -239,15 +240,17 @@ void record_stop_session(struct session *session)
     for (uint32_t i = 0; collector && i < collector->count; i++)
         record_stopped(collector->threads[i]->rec);
     kfree(collector);
-    record_finish(session);
+    struct recording *recording;
+    record_finish(session, &recording);
 }
 
 void record_give_up(struct session *session)
 {
     struct process *process = session->process;
+    struct recording *recording;
     if (process_stop_others() != 0)
         return; /* somebody else does it; we stop for that on our way */
     if (process->session == session)
-        record_finish(session);
+        record_finish(session, &recording);
     process_resume_others();
 }
