@@ -102,7 +102,7 @@ help:
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
 export DISK_SIZE DISK_DEVICE DISK_READONLY
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT LOGS
 export PROG N STEP SOURCE
 
 # Not for the other targets: each run of a test or a measurement says which disk it wants.
