@@ -87,4 +87,6 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,store,$(STORE_FILES)))
+$(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))
