@@ -90,3 +90,5 @@ $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
 $(eval $(call host_test,store,$(STORE_FILES)))
 $(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))
+$(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
+$(eval $(call host_test,virtio_pci,))
