@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The disk: patterns written and read back, in pieces of every length, by many threads, and with
  * interrupts off. It overwrites the disk, so the first sector must say that it may:
- * tests/kernel/disk.sh makes such images, and looks at what is in them afterwards.
+ * tests/kernel/disk.sh makes such images, and looks at what is in them afterwards. Another mark
+ * stands for a disk that stops answering.
  *
  * Word w of sector s is s * 1000003 + w; sector 0 stays as it is.
  */
@@ -15,6 +16,7 @@
 #include "tests/kernel/suite.h"
 
 #define MARK "crew test disk: may be overwritten"
+#define MARK_SLOW "crew test disk: stops answering"
 #define WORDS (DISK_SECTOR / 8)
 #define BUFFER_SECTORS 3000u /* more than a request can hold */
 #define SKEW 13              /* buffers begin at no round address */
@@ -151,9 +153,23 @@ static void test_crowd(void)
     is_equal(shared.wrong, 0, "%u threads at once: wrong sectors", THREADS);
 }
 
-static bool may_overwrite(void)
+/* A disk that lets a few KiB pass and then nothing: it is given up, and the machine goes on. */
+static void test_dead(void)
 {
-    return disk_read(0, 1, buffer) == 0 && memcmp(buffer, MARK, sizeof(MARK) - 1) == 0;
+    int status = 0;
+    for (unsigned i = 0; i < 10 && !status; i++)
+        status = read_at(1, 64, buffer, true);
+    is_equal(status, ERR_TIMED_OUT, "dead: the request that is not answered, interrupts off");
+    is_equal(disk_read(1, 1, buffer), ERR_DISK_FAILED, "dead: the next one");
+    is_equal(disk_read_now(1, 1, buffer), ERR_DISK_FAILED, "dead: the next one, interrupts off");
+    is_equal(disk_flush(), ERR_DISK_FAILED, "dead: flush");
+    ok(!disk_present() && disk_sectors() == 0, "dead: there is no disk any more");
+    ok(strstr(disk_absence(), "in time"), "dead: and why: %s", disk_absence());
+}
+
+static bool is_marked(const char *mark)
+{
+    return disk_read(0, 1, buffer) == 0 && memcmp(buffer, mark, strlen(mark)) == 0;
 }
 
 static void run_tests(void)
@@ -186,8 +202,10 @@ static void run(void)
     buffer = memory + SKEW;
     if (!ok(memory && other, "memory for buffers"))
         return;
-    if (may_overwrite())
+    if (is_marked(MARK))
         run_tests();
+    else if (is_marked(MARK_SLOW))
+        test_dead();
     else
         suite_skip("the disk", "its first sector does not say that it may be overwritten");
     kfree(memory);
