@@ -61,11 +61,12 @@ REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
     log_codec.o point.o record.o record_fault.o record_log.o record_session.o recording.o replay.o \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o store.o \
-    store_check.o store_disk.o store_mount.o stream.o tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
+    store_check.o store_disk.o store_mount.o stream.o tick_pmc.o tick_select.o tick_step.o \
+    tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
     die.o suite.o suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o \
-    suite_locks.o suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
-    suite_waiting.o)
+    suite_locks.o suite_paging.o suite_processes.o suite_recorder.o suite_threads.o \
+    suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 

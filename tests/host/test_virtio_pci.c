@@ -57,7 +57,7 @@ static uint32_t port_in(uint16_t port, unsigned size)
     if (port == CONFIG_ADDRESS)
         return no_pci ? ~0u : address_register;
     if (port >= LEGACY_PORT && port + size <= LEGACY_PORT + sizeof(legacy_registers))
-        memcpy(&value, legacy_registers + port - LEGACY_PORT, size);
+        memcpy(&value, legacy_registers + (port - LEGACY_PORT), size);
     else if (addressed())
         memcpy(&value, addressed()->config + (address_register & 0xfc) + (port & 3), size);
     return value;
@@ -87,7 +87,7 @@ static void port_out(uint16_t port, uint32_t value, unsigned size)
     if (port == CONFIG_ADDRESS)
         address_register = value;
     else if (port >= LEGACY_PORT && port + size <= LEGACY_PORT + sizeof(legacy_registers))
-        memcpy(legacy_registers + port - LEGACY_PORT, &value, size);
+        memcpy(legacy_registers + (port - LEGACY_PORT), &value, size);
     else if (addressed() && offset >= PCI_BAR0 && offset < PCI_BAR0 + 4 * PCI_BARS)
         write_bar(addressed(), (offset - PCI_BAR0) / 4, value);
     else if (addressed() && offset == PCI_COMMAND)

@@ -110,12 +110,14 @@ log_check "format: which is named" ERR_READ_ONLY
 # Faulty hardware.
 image $SECTORS filled
 printf '[inject-error]\nevent = "read_aio"\nsector = "5000"\nerrno = "5"\n' >build/tests/disk.conf
-qemu_with "if=none,id=disk,format=raw,file=blkdebug:build/tests/disk.conf:$IMAGE" ,werror=report,rerror=report
+qemu_with "if=none,id=disk,format=raw,file=blkdebug:build/tests/disk.conf:$IMAGE" \
+    ,werror=report,rerror=report
 kernel_run disk-failing DISK="$IMAGE" QEMU=build/tests/qemu-disk KERNEL=build/test/kernel32.elf \
     RUN="selftest disk; poweroff" TIMEOUT=60
 tap_check "failing: the run has an end" test "$(kernel_end)" = failed
 log_check "failing: reported as what it is" '^#.* got 18446744073709550585'
-qemu_with "if=none,id=disk,format=raw,file=$IMAGE" ,logical_block_size=4096,physical_block_size=4096
+qemu_with "if=none,id=disk,format=raw,file=$IMAGE" \
+    ,logical_block_size=4096,physical_block_size=4096
 kernel_check disk-4k "4 KiB blocks: refused by name" DISK="$IMAGE" QEMU=build/tests/qemu-disk \
     RUN="try disk; poweroff"
 log_check "4 KiB blocks: and which it is" 'disk: not used: its blocks are not of 512 bytes'

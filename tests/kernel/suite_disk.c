@@ -199,9 +199,9 @@ static void run(void)
     }
     uint8_t *memory = kmalloc(BUFFER_SECTORS * DISK_SECTOR + SKEW);
     other = kmalloc(BUFFER_SECTORS * DISK_SECTOR);
-    buffer = memory + SKEW;
     if (!ok(memory && other, "memory for buffers"))
         return;
+    buffer = memory + SKEW;
     if (is_marked(MARK))
         run_tests();
     else if (is_marked(MARK_SLOW))
