@@ -89,4 +89,8 @@ $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,store,$(STORE_FILES)))
+$(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))
+$(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
+$(eval $(call host_test,virtio_pci,))
