@@ -18,6 +18,7 @@ BEGIN {
         "|replay/(log_format|store|store_format)\\.h$)"
     may["tests"] = "."
 
+    also["replay/log_module.c"] = "^boot/boot_info\\.h$" # recordings as modules
     also["kernel/main.c"] = "^replay/"     # the boot order starts every layer
     also["tools/qemu-pmu/pmu_classify.c"] = "^arch/x86/insn\\.h$" # one table of instructions
     also["tools/gen_asm.c"] = "^arch/x86/" # writes the C constants that assembly needs
