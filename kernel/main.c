@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/disk.h"
 #include "kernel/lbr.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
@@ -50,6 +51,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
+    replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))
@@ -82,6 +84,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     pmu_owner_init(); /* counters off, NMI handlers */
     sched_init();     /* this code becomes the idle thread of CPU 0 */
     smp_start_all();  /* the other CPUs run their idle loops */
+    disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();
     pmu_commands_register();

@@ -52,6 +52,8 @@ check-host: # the list is complete only after the last line of this file
 	@prove $(if $(V),-v) $(HOST_TESTS)
 
 INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
+STORE_FILES := replay/store.c replay/store_check.c replay/store_mount.c kernel/hash.c \
+    kernel/format.c kernel/err.c kernel/string.c
 
 # --- the tests ------------------------------------------------------------------------------------
 
@@ -90,3 +92,10 @@ $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,lbr_stub,arch/x86/lbr_stub.c $(INSN_FILES)))
 $(eval $(call host_test,lbr_models,arch/x86/lbr_models.c arch/x86/lbr_records.c))
+$(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
+$(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,store,$(STORE_FILES)))
+$(eval $(call host_test,store_damage,$(STORE_FILES)))
+$(eval $(call host_test,store_crash,$(STORE_FILES)))
+$(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
+$(eval $(call host_test,virtio_pci,))
