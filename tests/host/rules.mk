@@ -85,3 +85,12 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+
+# --- files that no kernel recorded ----------------------------------------------------------------
+
+LOG_FILES := replay/log_file.c replay/log_codec.c kernel/hash.c
+MAKE_LOG_FILES := tests/tools/make_log.c tests/host/log_maker.c $(LOG_FILES)
+build/tests/make_log: $(MAKE_LOG_FILES) $(wildcard replay/log_*.h) tests/host/log_maker.h
+	@mkdir -p $(@D)
+	@echo '  HOST  $@'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -o $@ $(MAKE_LOG_FILES)
