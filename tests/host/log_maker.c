@@ -210,13 +210,15 @@ static void put_checkpoint(struct maker *maker)
     for (uint32_t slot = 0; slot < maker->first_threads; slot++)
         put_thread(maker, slot);
     put_pad(maker);
-    put_page(maker, TEXT_BASE);
+    if (maker->recipe->pages > 1)
+        put_page(maker, TEXT_BASE);
     for (uint32_t i = 0; i < maker->recipe->pages && i < 8; i += 2) {
         put_page(maker, DATA_BASE + i * LOG_PAGE_SIZE);
         begin.pages++;
     }
-    put_page(maker, STACK_BASE);
-    begin.pages += 2;
+    if (maker->recipe->pages > 1)
+        put_page(maker, STACK_BASE);
+    begin.pages += maker->recipe->pages > 1 ? 2 : 0;
     put(maker, LOG_CHUNK_BEGIN, 0, &begin, sizeof begin, NULL, 0);
 }
 
