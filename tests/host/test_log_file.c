@@ -413,7 +413,12 @@ static void test_pad(void)
     size_t pad = find(LOG_CHUNK_PAD, 0);
     head(pad)->length = 9;
     parts.chunk[pad][sizeof(struct log_chunk) + 8] = 1;
-    refused("padding with something in it", "padding is not zero");
+    refused("a PAD with something in it", "padding is not zero");
+    load(&small);
+    pad = find(LOG_CHUNK_PAD, 0);
+    head(pad)->length = 1;
+    parts.chunk[pad][sizeof(struct log_chunk) + 7] = 1;
+    refused("something behind the payload", "padding is not zero");
 }
 
 /* --- what is right --- */
