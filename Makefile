@@ -45,11 +45,12 @@ BOOT_OBJS := $(addprefix boot/, \
 ARCH_OBJS := $(addprefix arch/x86/, \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o \
-    trap.o vectors.o vga.o witness.o)
+    ioapic.o keyboard.o paging.o pci.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o \
+    timer.o trap.o vectors.o vga.o virtio_blk.o virtio_pci.o virtqueue.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
-    cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o pmu_calibration.o \
+    cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o \
+    pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
     shell_panic.o sleep.o spinlock.o string.o \
@@ -85,7 +86,7 @@ help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
 	@echo '               RUN="cpus; mem; poweroff"  run these shell commands instead of the tour'
 	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=kvm|pmu|step QEMU=path'
-	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
+	@echo '               APPEND="words for the kernel" TIMEOUT=seconds DISK=image DISK_SIZE=1G'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
 	@echo 'make oracle    PROG="racey 4 200" N=20: recorded, replayed, every instruction compared'
 	@echo 'make bench     measures recording and replay: build/bench.csv, .svg, .txt (docs/bench.md)'
@@ -99,9 +100,12 @@ help:
 	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
+export DISK_SIZE DISK_DEVICE DISK_READONLY
 export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
 export PROG N STEP SOURCE
 
+# Not for the other targets: each run of a test or a measurement says which disk it wants.
+run: export DISK ?= build/recordings.img
 run:
 	@tools/install-packages.sh run
 	@$(MAKE) image
@@ -221,7 +225,7 @@ CREWLOG_OBJS := $(addprefix build/tools/obj/, \
 build/tools/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo '  HOST  $<'
-	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -D_GNU_SOURCE -MD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/tools/crewlog: $(CREWLOG_OBJS)
 	@echo '  HOST  $@'

@@ -24,7 +24,24 @@
     X(-1010, ERR_BUSY, "busy")                                                                     \
     X(-1011, ERR_KILLED, "the program was killed")                                                 \
     X(-1012, ERR_FAILED, "failed")                                                                 \
-    X(-1013, ERR_RESTART, "interrupted: the system call is to be started again")
+    X(-1013, ERR_RESTART, "interrupted: the system call is to be started again")                   \
+    X(-1030, ERR_NO_DISK, "there is no disk")                                                      \
+    X(-1031, ERR_IO, "the disk reports an error")                                                  \
+    X(-1032, ERR_READ_ONLY, "the disk is read-only")                                               \
+    X(-1033, ERR_RANGE, "beyond the end of the disk or recording")                                 \
+    X(-1034, ERR_TIMED_OUT, "the disk did not answer in time")                                     \
+    X(-1035, ERR_DISK_PROTOCOL, "the disk broke its protocol")                                     \
+    X(-1036, ERR_UNSUPPORTED, "the disk does not know this request")                               \
+    X(-1037, ERR_DISK_FAILED, "the disk has failed before and is not used any more")               \
+    X(-1040, ERR_STORE_BLANK, "the disk is blank: it was never formatted")                         \
+    X(-1041, ERR_STORE_FOREIGN, "the disk holds something else: it is not touched")                \
+    X(-1042, ERR_STORE_VERSION, "the disk was formatted by another version")                       \
+    X(-1043, ERR_STORE_DAMAGED, "both copies of the disk's directory are damaged")                 \
+    X(-1044, ERR_STORE_SIZE, "the disk is too small, or smaller than when it was formatted")       \
+    X(-1045, ERR_STORE_FULL, "no room on the disk for another recording")                          \
+    X(-1046, ERR_STORE_OPEN, "a recording on the disk is still open")                              \
+    X(-1047, ERR_STORE_NAME, "the disk has a recording of that name, or it is no name")            \
+    X(-1048, ERR_STORE_BROKEN, "the directory could not be written: the disk must be mounted anew")
 
 enum err {
 #define X(value, name, text) name = value,

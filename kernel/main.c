@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/disk.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
@@ -81,6 +82,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     pmu_owner_init(); /* counters off, NMI handlers */
     sched_init();     /* this code becomes the idle thread of CPU 0 */
     smp_start_all();  /* the other CPUs run their idle loops */
+    disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();
     pmu_commands_register();

@@ -44,13 +44,14 @@ const char *log_verdict_name(enum log_verdict verdict)
 
 /* --- writing --- */
 
-static uint32_t checksum(struct log_chunk *chunk, uint32_t bytes)
+/* Of a chunk with its padding; the field of the checksum counts as 0. */
+static uint32_t checksum(const void *bytes, uint32_t length)
 {
-    uint32_t kept = chunk->crc;
-    chunk->crc = 0;
-    uint32_t crc = crc32c(0, chunk, bytes);
-    chunk->crc = kept;
-    return crc;
+    struct log_chunk chunk;
+    memcpy(&chunk, bytes, sizeof(chunk));
+    chunk.crc = 0;
+    uint32_t crc = crc32c(0, &chunk, sizeof(chunk));
+    return crc32c(crc, (const uint8_t *)bytes + sizeof(chunk), length - (uint32_t)sizeof(chunk));
 }
 
 uint32_t log_chunk_seal(void *bytes, enum log_chunk_kind kind, uint32_t slot, uint32_t length,
@@ -72,6 +73,22 @@ uint32_t log_chunk_seal(void *bytes, enum log_chunk_kind kind, uint32_t slot, ui
 }
 
 /* --- reading: one chunk --- */
+
+const char *log_chunk_check(const void *bytes, uint32_t size, enum log_chunk_kind kind,
+                            uint64_t file_id)
+{
+    struct log_chunk chunk;
+    if (size < sizeof(chunk))
+        return "the file ends within a chunk";
+    memcpy(&chunk, bytes, sizeof(chunk));
+    if (chunk.magic != LOG_CHUNK_MAGIC || chunk.kind != kind || chunk.file_id != file_id)
+        return "another chunk";
+    if (chunk.length > LOG_CHUNK_MAX - sizeof(chunk) || LOG_CHUNK_BYTES(chunk.length) > size)
+        return "the file ends within a chunk";
+    return checksum(bytes, (uint32_t)LOG_CHUNK_BYTES(chunk.length)) == chunk.crc
+               ? NULL
+               : "wrong checksum";
+}
 
 static bool end_reading(struct log_reader *reader, enum log_verdict verdict, const char *reason)
 {
@@ -121,6 +138,9 @@ static bool read_chunk(struct log_reader *reader, uint8_t *buffer)
         return bad(reader, "cannot be read");
     if (checksum(chunk, total) != chunk->crc)
         return bad(reader, "wrong checksum");
+    for (uint32_t i = (uint32_t)sizeof(*chunk) + chunk->length; i < total; i++)
+        if (buffer[i])
+            return bad(reader, "padding is not zero");
     return true;
 }
 

@@ -18,13 +18,13 @@
 void record_print_line(const struct recording *recording)
 {
     char text[33];
-    if (recording->warnings[0])
+    if (recording->header.warnings[0])
         printk("%s: warning: its code may use %s, which cannot be trapped on every CPU\n",
-               recording->program, recording->warnings);
+               recording->header.program, recording->header.warnings);
     printk("@record prog=%s log=%u source=%s threads=%u cpus=%u ticks=%llu events=%llu bytes=%llu "
            "hash=%s ns=%llu\n",
-           recording->program, recording->number, recording->source, recording->slots,
-           recording->cpus, (unsigned long long)recording_ticks(recording),
+           recording->header.program, recording->number, recording->header.source, recording->slots,
+           recording->header.cpus, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
            (unsigned long long)recording_bytes(recording), hash_text(text, recording->end.hash),
            (unsigned long long)recording->elapsed_ns);
@@ -112,7 +112,7 @@ static void print_log_line(struct recording *recording, void *argument)
     printk("  %3u  %-28s %2u threads %9llu ticks %8llu events %8llu bytes  %s\n", recording->number,
            recording->command, recording->slots, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
-           (unsigned long long)recording_bytes(recording), recording->source);
+           (unsigned long long)recording_bytes(recording), recording->header.source);
 }
 
 static int command_logs(int count, char **words)
@@ -135,7 +135,7 @@ static int print_stream(const struct recording *recording, uint32_t slot)
     stream_open(&cursor, &recording->streams[slot]);
     while (stream_next(&cursor, &event)) {
         event_format(text, sizeof(text), cursor.number, &event);
-        programs_symbol(symbol, sizeof(symbol), recording->program, event.point.rip);
+        programs_symbol(symbol, sizeof(symbol), recording->header.program, event.point.rip);
         printk("  %s%s%s\n", text, symbol[0] ? " in " : "", symbol);
     }
     if (cursor.error)
@@ -151,8 +151,8 @@ static int command_log(int count, char **words)
     if (!recording)
         return ERR_NOT_FOUND;
     printk("log %u: %s, ticks: %s, recorded with source %s on %u CPUs\n", recording->number,
-           recording->command, recording->unit == LOG_UNIT_ALL ? "all" : "cond", recording->source,
-           recording->cpus);
+           recording->command, recording->header.unit == LOG_UNIT_ALL ? "all" : "cond", recording->header.source,
+           recording->header.cpus);
     int result = 0;
     for (uint32_t slot = 0; slot < recording->slots; slot++) {
         int error = print_stream(recording, slot);

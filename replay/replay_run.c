@@ -77,7 +77,7 @@ static void print_end(struct session *session, bool match, uint32_t n, uint64_t 
     const struct recording *recording = session->recording;
     printk("@replay prog=%s log=%u n=%u source=%s match=%s hash=%s exact=%llu slack=%llu "
            "steps=%llu ns=%llu\n",
-           recording->program, recording->number, n, session->source->name, match ? "yes" : "no",
+           recording->header.program, recording->number, n, session->source->name, match ? "yes" : "no",
            hash_text(text, session->end_hash), (unsigned long long)session->exact,
            (unsigned long long)session->slack, (unsigned long long)session->steps,
            (unsigned long long)elapsed);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernel/hash.h"
+#include "replay/log_file.h"
 #include "replay/point.h"
 #include "tests/host/random_event.h"
 #include "tests/host/tap.h"
@@ -228,6 +229,7 @@ static const struct {
     const char *digest;
 } layouts[] = {
     {1, "7d8882982af003829667be434b082e23"},
+    {2, "0a75bdf8c12849b9770017faa8189760"},
 };
 #define LAYOUTS (sizeof layouts / sizeof layouts[0])
 
@@ -272,6 +274,71 @@ static void hash_table(struct hash *hash)
     hash_update(hash, constants, sizeof constants);
 }
 
+static void hash_field(struct hash *hash, const char *field, size_t offset, size_t size)
+{
+    hash_update(hash, field, strlen(field) + 1);
+    hash_number(hash, offset);
+    hash_number(hash, size);
+}
+
+/* The file: its chunks, and of each structure every field's type, name, place and size. */
+static void hash_file(struct hash *hash)
+{
+#define K(number, name, text)                                                                      \
+    hash_number(hash, number);                                                                     \
+    hash_update(hash, #name ":" text, sizeof #name ":" text);
+    LOG_CHUNK_TABLE(K)
+#undef K
+#define CHUNK(name)                                                                                \
+    hash_field(hash, #name, offsetof(struct log_chunk, name),                                      \
+               sizeof(((struct log_chunk *)0)->name));
+    CHUNK(magic)
+    CHUNK(kind)
+    CHUNK(slot)
+    CHUNK(length)
+    CHUNK(crc)
+    CHUNK(file_id)
+    CHUNK(sequence)
+#undef CHUNK
+#define F(type, name, count, form)                                                                 \
+    hash_field(hash, #type " " #name #count, offsetof(layout, name), sizeof(((layout *)0)->name));
+#define STRUCT(name, FIELDS, bytes)                                                                \
+    {                                                                                              \
+        typedef struct log_##name layout;                                                          \
+        hash_field(hash, #name, bytes, sizeof(layout));                                            \
+        FIELDS(F)                                                                                  \
+    }
+    LOG_STRUCT_TABLE(STRUCT)
+#undef STRUCT
+#undef F
+    const uint64_t constants[] = {
+        LOG_CHUNK_MAGIC,
+        LOG_CHUNK_ALIGN,
+        LOG_CHUNK_MAX,
+        LOG_PAGE_SIZE,
+        LOG_GUARD_TSC,
+        LOG_GUARD_UMIP,
+        LOG_GUARD_CPUID,
+        LOG_BLOCK_BYTES,
+        LOG_CHUNK_BYTES(0),
+        LOG_CHUNK_BYTES(1),
+        sizeof(struct log_chunk),
+    };
+    hash_update(hash, constants, sizeof constants);
+    hash_update(hash, LOG_FILE_MAGIC, sizeof LOG_FILE_MAGIC);
+}
+
+/* What a fixed chunk is sealed as: the order of bytes, the checksum and what it covers. */
+static void hash_sealing(struct hash *hash)
+{
+    _Alignas(8) uint8_t bytes[64];
+
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)i;
+    hash_number(hash, log_chunk_seal(bytes, LOG_CHUNK_STREAM, 3, 13, 0x0123456789abcdef, 42));
+    hash_update(hash, bytes, sizeof bytes);
+}
+
 /* What a fixed sequence of events is coded as. */
 static void hash_coding(struct hash *hash)
 {
@@ -309,6 +376,8 @@ static void test_digest(void)
 
     hash_init(&hash, sizeof digest);
     hash_table(&hash);
+    hash_file(&hash);
+    hash_sealing(&hash);
     hash_coding(&hash);
     hash_checks(&hash);
     hash_final(&hash, digest);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Files, mapped for reading, and what those are that are no recordings. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* crewlog info: what a recording is. */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing JSON. */
-#define _GNU_SOURCE
 #include "tools/crewlog/json.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 /* Source lines by addr2line: one process, started without a shell, asked one address at a time;
  * each is asked once. It gets no answer in time, or ends: no lines from then on.
  */
-#define _GNU_SOURCE
 #include "tools/crewlog/lines.h"
 
 #include <errno.h>
