@@ -49,7 +49,8 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     timer.o trap.o vectors.o vga.o virtio_blk.o virtio_pci.o virtqueue.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o \
+    pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
     shell_panic.o sleep.o spinlock.o string.o \
@@ -78,8 +79,8 @@ GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
 # --- what people call -----------------------------------------------------------------------------
 # Missing packages are installed before anything is built, hence the second make.
 
-.PHONY: help run bench oracle test iso debug lint format clean kernel programs image host-tests
-.PHONY: FORCE
+.PHONY: help run bench oracle test iso debug lint format clean kernel programs image tools
+.PHONY: host-tests FORCE
 
 help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
@@ -150,7 +151,8 @@ clean:
 
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
-image: kernel programs qemu-pmu
+image: kernel programs qemu-pmu tools
+tools: build/tools/crewlog
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE
@@ -214,6 +216,21 @@ build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h f
 	@echo '  HOST  $@'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
+# crewlog: its own files, and the kernel's that know the format of recordings.
+CREWLOG_OBJS := $(addprefix build/tools/obj/, \
+    $(addprefix tools/crewlog/, dump.o file.o info.o json.o lines.o log.o main.o program.o tool.o) \
+    $(addprefix replay/, event_text.o log_codec.o log_file.o point.o) \
+    $(addprefix kernel/, format.o hash.o names.o) arch/x86/vectors.o)
+
+build/tools/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo '  HOST  $<'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -D_GNU_SOURCE -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+build/tools/crewlog: $(CREWLOG_OBJS)
+	@echo '  HOST  $@'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $^
+
 build/gen/asm_offsets.inc: build/tools/gen_asm
 	@mkdir -p $(@D)
 	$(Q)$< offsets $@
@@ -230,4 +247,4 @@ include tools/qemu-pmu/rules.mk
 
 host-tests: $(HOST_TESTS)
 
--include $(OBJS:.o=.d) $(wildcard build/tools/*.d)
+-include $(OBJS:.o=.d) $(CREWLOG_OBJS:.o=.d) $(wildcard build/tools/*.d)
