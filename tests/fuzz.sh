@@ -12,9 +12,9 @@
 SECONDS_TO_RUN=${FUZZ_SECONDS:-20}
 CLANG=${CLANG:-clang}
 OUT=build/fuzz
-FILES=(tests/fuzz/fuzz_log.c tests/host/log_maker.c replay/log_file.c replay/log_codec.c
-    replay/event_text.c replay/point.c kernel/hash.c kernel/format.c arch/x86/vectors.c
-    tests/host/host_names.c)
+FILES=(tests/fuzz/fuzz_log.c tests/host/log_maker{,_threads}.c tools/crewlog/{log,tool,file}.c
+    replay/{log_file,log_codec,event_text,point}.c kernel/{hash,format,names}.c
+    arch/x86/vectors.c)
 mkdir -p $OUT/corpus
 
 # Whether this clang has the fuzzer's runtime, which Debian packs apart (libclang-rt-N-dev).

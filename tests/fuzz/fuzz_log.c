@@ -14,6 +14,7 @@
 #include "replay/event_text.h"
 #include "tests/host/log_maker.h"
 #include "tests/host/random.h"
+#include "tools/crewlog/log.h"
 
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \
@@ -75,8 +76,28 @@ static void check_end(const struct log_reader *reader, size_t size, uint64_t chu
         REQUIRE(reader->ended && reader->offset == size);
     if (reader->ended)
         for (uint32_t slot = 0; slot < LOG_MAX_SLOTS; slot++)
-            REQUIRE(reader->events[slot] ==
-                    (slot < reader->slots ? reader->ends[slot].events : 0));
+            REQUIRE(reader->events[slot] == (slot < reader->slots ? reader->ends[slot].events : 0));
+}
+
+/* The same by crewlog's layer, which finds events by an index, and all threads' in their order. */
+static void read_by_crewlog(const uint8_t *data, size_t size)
+{
+    static struct log log;
+    static struct log_merge merge;
+    const struct log_cursor *cursor;
+    uint64_t count = 0;
+    char text[256];
+
+    log_open_part(&log, "fuzzed", data, size);
+    log_merge_open(&merge, &log);
+    while ((cursor = log_merge_next(&merge)) != NULL) {
+        REQUIRE(cursor->number == merge.done[cursor->slot] && cursor->slot < LOG_MAX_SLOTS);
+        count++;
+    }
+    REQUIRE(log.damage.reason || count + log_merge_left(&merge, NULL) == log_events(&log));
+    log_verdict_text(&log, text, sizeof text);
+    log.bytes = NULL; /* not mapped: not to be unmapped */
+    log_close(&log);
 }
 
 enum log_verdict fuzz_read(const uint8_t *data, size_t size)
@@ -98,6 +119,8 @@ enum log_verdict fuzz_read(const uint8_t *data, size_t size)
     }
     check_end(&reader, size, chunks);
     REQUIRE(!log_reader_next(&reader, buffer, &item));
+    if (chunks)
+        read_by_crewlog(data, size);
     return reader.verdict;
 }
 

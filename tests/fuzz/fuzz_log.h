@@ -11,7 +11,8 @@
 /* Reads all that can be read of a file, decodes its events and checks what the reader says. */
 enum log_verdict fuzz_read(const uint8_t *data, size_t size);
 
-/* Makes numbers, padding and checksums of all chunks right that follow each other from the start. */
+/* Makes numbers, padding and checksums of all chunks right that follow each other from the start.
+ */
 void fuzz_make_right(uint8_t *data, size_t size);
 
 /* libFuzzer's interface: ours. */
