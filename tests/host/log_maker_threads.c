@@ -122,6 +122,13 @@ static void use_object(struct maker *maker, uint32_t slot, uint32_t object)
     maker->object_last[object] = (struct log_dep){slot, number};
 }
 
+static void call_owner(struct maker *maker, uint32_t slot, uint32_t pages)
+{
+    add(maker, slot, LOG_SYSCALL, 288, 0);
+    add(maker, slot, LOG_OWNER, pages, random_u64(&maker->seed));
+    add(maker, slot, LOG_RESULT, pages, 0);
+}
+
 static void call_write(struct maker *maker, uint32_t slot, uint32_t index)
 {
     struct log_event event = {
@@ -162,6 +169,7 @@ static void call_mprotect(struct maker *maker, uint32_t slot, uint32_t index)
     use_object(maker, slot, 0);
     for (uint32_t victim = 0; victim < maker->threads; victim++)
         demote(maker, victim, index, LOG_RIGHTS_NONE, &promotion, slot);
+    add_dep(maker, slot, &promotion, page->last_write);
     page->rights[slot] = LOG_RIGHTS_NONE;
     page->writer = NOBODY;
     page->last_write = (struct log_dep){slot, add_event(maker, slot, &promotion)};
@@ -178,7 +186,6 @@ static void call_clone(struct maker *maker, uint32_t slot)
     maker->threads++;
     run(maker, child);
     maker->thread[child].point.ticks = 0;
-    use_object(maker, child, 1);
 }
 
 /* A thread's first events: its code. */
@@ -235,7 +242,7 @@ void maker_step(struct maker *maker)
         break;
     case 6:
         if (random_below(&maker->seed, 8) == 0)
-            add(maker, slot, LOG_OWNER, index, random_u64(&maker->seed));
+            call_owner(maker, slot, index);
         break;
     default:
         acquire(maker, slot, index,

@@ -20,7 +20,6 @@
 
 #define PATIENCE_MS 20000
 #define LINE_MAX_BYTES 4096
-#define FIRST_ROOM 1024
 #define MAX_LINES 2000000 /* addresses that are remembered, and asked for */
 
 extern char **environ;
@@ -49,6 +48,7 @@ void lines_open(struct program *program)
 {
     int pair[2];
     pid_t process;
+    table_open(&program->lines, sizeof(char *), MAX_LINES);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         die("socketpair: %s", strerror(errno));
     int error = spawn(pair[1], program->name, &process);
@@ -75,9 +75,9 @@ static void end_process(struct program *program)
 void lines_close(struct program *program)
 {
     end_process(program);
-    for (uint64_t i = 0; i < program->line_room; i++)
-        free(program->lines[i].text);
-    free(program->lines);
+    for (uint64_t i = 0; i < program->lines.count; i++)
+        free(*(char **)table_value(&program->lines, i));
+    table_close(&program->lines);
 }
 
 /* --- asking --- */
@@ -142,39 +142,14 @@ static char *ask(struct program *program, uint64_t address)
 
 /* --- remembering --- */
 
-static struct line *find_line(struct line *lines, uint64_t room, uint64_t address)
-{
-    uint64_t at = address * 0x9e3779b97f4a7c15ull >> 20;
-    while (lines[at & (room - 1)].text && lines[at & (room - 1)].address != address)
-        at++;
-    return &lines[at & (room - 1)];
-}
-
-static void make_room(struct program *program)
-{
-    uint64_t room = program->line_room ? 2 * program->line_room : FIRST_ROOM;
-    struct line *lines = grow(NULL, room, sizeof(lines[0]));
-    memset(lines, 0, room * sizeof(lines[0]));
-    for (uint64_t i = 0; i < program->line_room; i++)
-        if (program->lines[i].text)
-            *find_line(lines, room, program->lines[i].address) = program->lines[i];
-    free(program->lines);
-    program->lines = lines;
-    program->line_room = room;
-}
-
 const char *program_line(struct program *program, uint64_t address)
 {
-    if (program->line_socket < 0 && program->line_room == 0)
+    char **text = program->line_socket < 0 && !program->lines.count
+                      ? NULL
+                      : table_get(&program->lines, address, NULL);
+    if (!text)
         return "";
-    if (2 * program->line_count >= program->line_room)
-        make_room(program);
-    struct line *line = find_line(program->lines, program->line_room, address);
-    if (line->text)
-        return line->text;
-    if (program->line_count >= MAX_LINES)
-        return "";
-    *line = (struct line){.address = address, .text = ask(program, address)};
-    program->line_count++;
-    return line->text;
+    if (!*text)
+        *text = ask(program, address);
+    return *text;
 }

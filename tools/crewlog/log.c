@@ -51,7 +51,10 @@ void log_open_part(struct log *log, const char *name, const uint8_t *bytes, uint
     if (log->reader.sequence)
         return;
     const char *kind = file_kind(bytes, size);
-    die("%s: %s%s%s%s", name, log->reader.reason, *kind ? " (it is " : "", kind, *kind ? ")" : "");
+    if (*kind)
+        die("%s: not a recording; it is %s", name, kind);
+    die("%s: %s", name,
+        log->reader.verdict == LOG_VERDICT_BAD ? log->reader.reason : "not a whole header");
 }
 
 void log_open(struct log *log, const char *name)

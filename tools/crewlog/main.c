@@ -13,6 +13,8 @@ static const struct command commands[] = {
     {"info", "FILE", "header, numbers, and whether the recording is whole", command_info},
     {"dump", "[--json] [--thread N] [--elf PROG] [--force] FILE",
      "every event as a line of text; as JSON all fields of all chunks", command_dump},
+    {"verify", "FILE", "checks every checksum and rule; names the first offence by its offset",
+     command_verify},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

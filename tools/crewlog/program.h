@@ -10,16 +10,12 @@
 #include <stdint.h>
 
 #include "replay/log_format.h"
+#include "tools/crewlog/table.h"
 
 struct symbol {
     uint64_t address, size;
     const char *name; /* in the mapped file */
     bool object;      /* data */
-};
-
-struct line {
-    uint64_t address;
-    char *text; /* "falseshare.c:34"; "": not known */
 };
 
 struct program {
@@ -30,8 +26,7 @@ struct program {
     uint64_t symbol_count;
     int line_socket; /* to addr2line; -1: none */
     int line_process;
-    struct line *lines; /* a hash table */
-    uint64_t line_count, line_room;
+    struct table lines; /* of an address: char *, "falseshare.c:34"; "": not known */
 };
 
 /* name: NULL gives a program without names. Ends crewlog when the file is no ELF64 file, or not the

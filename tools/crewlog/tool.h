@@ -44,6 +44,10 @@ struct command {
 
 enum status command_info(char **argv);
 enum status command_dump(char **argv);
+enum status command_verify(char **argv);
+enum status command_stats(char **argv);
+enum status command_diff(char **argv);
+enum status command_extract(char **argv);
 
 /* --- errors --- */
 
