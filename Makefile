@@ -52,8 +52,8 @@ KERNEL_OBJS := $(addprefix kernel/, \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o \
     pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
-    shell_panic.o sleep.o spinlock.o string.o \
+    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \
+    send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
@@ -101,7 +101,7 @@ help:
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
 export DISK_SIZE DISK_DEVICE DISK_READONLY
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT
 export PROG N STEP SOURCE
 
 # Not for the other targets: each run of a test or a measurement says which disk it wants.
@@ -152,7 +152,7 @@ clean:
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
 image: kernel programs qemu-pmu tools
-tools: build/tools/crewlog
+tools: build/tools/crewlog build/tools/receive
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE

@@ -25,6 +25,7 @@ enum lock_rank {
     LOCK_HEAP,     /* kernel heap */
     LOCK_STACKS,   /* kernel stacks' page tables */
     LOCK_FRAMES,   /* frame allocator */
+    LOCK_LOG_BLOCK, /* the one block of a recording that is being read from the disk */
     LOCK_DISK,     /* the disk's queue */
     LOCK_INPUT,    /* console input ring */
     LOCK_CONSOLE,  /* console output */

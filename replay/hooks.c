@@ -180,8 +180,9 @@ static void hook_finish(struct process *process)
 {
     if (process->session->replay)
         return;
-    struct recording *recording = process->session->recording;
-    if (record_finish(process->session) == 0)
+    struct recording *recording;
+    record_finish(process->session, &recording);
+    if (recording)
         record_print_line(recording);
 }
 

@@ -176,7 +176,7 @@ struct log_chunk {
     /* ticks */                                                                                    \
     F(uint32_t, unit, , NUMBER) /* enum log_unit */                                                \
     F(char, source, [8], TEXT)                                                                     \
-    F(char, source_model, [32], TEXT)  /* the PMU model's name in pmu_models.c; "" for step */     \
+    F(char, source_model, [48], TEXT)  /* the PMU model's name in pmu_models.c; "" for step */     \
     F(uint32_t, source_skid, , NUMBER) /* most ticks that an overflow comes late */                \
     F(uint32_t, source_cost_syscall, , NUMBER) /* events that the counter adds for an entry */     \
     F(uint32_t, source_cost_fault, , NUMBER)                                                       \
@@ -277,7 +277,7 @@ struct log_chunk {
 
 /* STRUCT(name, FIELDS, bytes) */
 #define LOG_STRUCT_TABLE(STRUCT)                                                                   \
-    STRUCT(header, LOG_HEADER_FIELDS, 944)                                                         \
+    STRUCT(header, LOG_HEADER_FIELDS, 960)                                                         \
     STRUCT(vma, LOG_VMA_FIELDS, 24)                                                                \
     STRUCT(thread, LOG_THREAD_FIELDS, 192)                                                         \
     STRUCT(page, LOG_PAGE_FIELDS, 8)                                                               \

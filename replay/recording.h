@@ -82,7 +82,6 @@ struct recording {
 
     /* The file that holds it. */
     char file[RECORDING_NAME_MAX]; /* "": it is in memory only */
-    uint64_t file_id;
     struct stream_backing backing; /* where blocks that are not in memory come from */
 };
 

@@ -56,7 +56,6 @@ static bool take_header(struct loader *loader)
     const struct log_header *header = &loader->reader.header;
     struct recording *recording = loader->recording;
     recording->header = *header;
-    recording->file_id = loader->item.chunk.file_id;
     recording_set_command(recording);
     if (header->fpu_components & ~fpu_components())
         return refuse(loader, "recorded with vector registers that this CPU lacks");

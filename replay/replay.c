@@ -116,6 +116,8 @@ static bool apply_here(struct rec_thread *rec)
 
 static void check_not_past(struct rec_thread *rec)
 {
+    if (replay_cut(rec))
+        return;
     if (!rec->has_next)
         replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event",
                        "the thread runs on where %s",
@@ -126,14 +128,25 @@ static void check_not_past(struct rec_thread *rec)
                        (unsigned long long)(rec->point.ticks - rec->next.point.ticks));
 }
 
+static _Noreturn void end_cut_thread(struct rec_thread *rec, struct trap_frame *frame)
+{
+    irq_enable();
+    session_end_thread(rec, frame, LOG_STOP);
+    wait_queue_wake_all(&rec->progress_made);
+    replay_check_stuck(rec);
+    process_end_thread();
+}
+
 bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->point = point_make(rec->ticks.ticks, frame);
     while (apply_here(rec))
-        if (replay_diverged(rec->session))
+        if (replay_over(rec))
             return false;
     check_not_past(rec);
-    if (replay_diverged(rec->session))
+    if (rec->cut)
+        end_cut_thread(rec, frame);
+    if (replay_over(rec))
         return false; /* the process is ending: so will we, at the next look */
     /* A synchronous event comes by itself; the stop behind it is for when it does not. */
     bool exact = log_kind_asynchronous(rec->next.kind) && !rec->next_has_slack;
@@ -152,6 +165,8 @@ static bool next_is_write(const struct rec_thread *rec)
 static void unexpected_fault(struct rec_thread *rec, const struct trap_frame *frame,
                              uint64_t address)
 {
+    if (replay_cut(rec))
+        return;
     replay_diverge(rec, "unexpected-fault", "%s of 0x%llx faulted where %s was expected",
                    frame->error & PF_WRITE   ? "write"
                    : frame->error & PF_FETCH ? "fetch"
@@ -164,7 +179,7 @@ bool replay_page_fault(struct rec_thread *rec, struct trap_frame *frame, uint64_
 {
     bool write = frame->error & PF_WRITE, fetch = frame->error & PF_FETCH;
     struct user_page *page;
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return true;
     if (address < USER_END && view_allows(rec, address, write, fetch)) {
         cpu_invlpg(address); /* a stale TLB entry */
@@ -218,7 +233,7 @@ void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame)
     rec->in_syscall = false;
     replay_apply_due(rec);
     rec->point = point_make(rec->ticks.ticks, frame);
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return;
     if (rec->has_next && rec->next.kind == LOG_RESULT && rec->next.a != frame->rax)
         replay_diverge(rec, "wrong-value", "the system call returned %lld instead of %lld",
@@ -235,7 +250,7 @@ static bool is_page_event(const struct log_event *event)
 int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
                         struct user_page **page)
 {
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return ERR_EFAULT;
     replay_apply_due(rec);
     bool kind_fits = rec->has_next && is_page_event(&rec->next);
@@ -279,7 +294,7 @@ void replay_order_wait(struct rec_thread *rec, struct object *object)
 
 void replay_order_done(struct rec_thread *rec)
 {
-    if (!replay_diverged(rec->session))
+    if (!replay_over(rec))
         replay_event_done(rec);
 }
 
@@ -295,7 +310,7 @@ void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
 {
     for (;;) {
         replay_apply_due(rec);
-        if (replay_diverged(rec->session) || !rec->has_next || rec->next.kind != LOG_REVOKE)
+        if (replay_over(rec) || !rec->has_next || rec->next.kind != LOG_REVOKE)
             break;
         if (rec->next.page < start || rec->next.page >= end)
             replay_diverge(rec, "wrong-page", "page 0x%llx is not in the range of the call",
@@ -353,7 +368,7 @@ int replay_thread_created(struct rec_thread *parent, struct thread *child)
 
 static void finish_thread(struct rec_thread *rec, const char *extra)
 {
-    if (!replay_diverged(rec->session) && rec->has_next)
+    if (!replay_over(rec) && rec->has_next)
         replay_diverge(rec, "extra-event", "%s", extra);
     session_end_thread(rec, thread_user_frame(rec->thread), LOG_EXIT);
     replay_check_stuck(rec);

@@ -22,12 +22,14 @@ void record_print_line(const struct recording *recording)
         printk("%s: warning: its code may use %s, which cannot be trapped on every CPU\n",
                recording->header.program, recording->header.warnings);
     printk("@record prog=%s log=%u source=%s threads=%u cpus=%u ticks=%llu events=%llu bytes=%llu "
-           "hash=%s ns=%llu\n",
+           "hash=%s ns=%llu%s%s%s%s%s\n",
            recording->header.program, recording->number, recording->header.source, recording->slots,
            recording->header.cpus, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
            (unsigned long long)recording_bytes(recording), hash_text(text, recording->end.hash),
-           (unsigned long long)recording->elapsed_ns);
+           (unsigned long long)recording->elapsed_ns, recording->file[0] ? " file=" : "",
+           recording->file, recording_complete(recording) ? "" : " incomplete=\"",
+           recording->incomplete, recording_complete(recording) ? "" : "\"");
 }
 
 /* Starts the process recorded from its first instruction, waits for its end. */
@@ -42,21 +44,20 @@ static int record_process(struct process *process, struct recording **out)
     process_start(process);
     process_wait(process);
     if (process->session) /* this one, or one that the program began after stopping this one */
-        error = record_finish(process->session);
-    else
-        error = process->recording_lost ? ERR_LOG_FULL : 0;
+        return record_finish(process->session, out);
     *out = recording_find(0);
-    return error;
+    return process->recording_lost ? ERR_LOG_FULL : 0;
 }
 
 int record_program(int count, char **words, struct recording **recording)
 {
     int error;
+    *recording = NULL;
     struct process *process = process_create(count, words, &error);
     if (!process)
         return error;
     error = record_process(process, recording);
-    if (!error)
+    if (*recording)
         record_print_line(*recording);
     /* That the program fails is part of what was recorded, not a failure of recording it. */
     program_end_status(process);

@@ -55,7 +55,7 @@ static bool has_slack(const struct rec_thread *rec, uint64_t latest)
             return false;
         set.pages[set.count++] = event.page;
     }
-    return !ahead.error;
+    return !ahead.error && recording_complete(rec->session->recording);
 }
 
 static void read_next(struct rec_thread *rec)
@@ -208,13 +208,13 @@ static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
 {
     struct dep_wait wait = {.session = rec->session, .dep = *dep};
     if (spin_for(&wait))
-        return !replay_diverged(rec->session);
+        return !replay_over(rec);
     if (note_wait(rec, dep->slot, dep->event))
         replay_diverge(rec, "stuck", "waits for event %llu of thread %u, and no thread can go on",
                        (unsigned long long)dep->event, dep->slot);
     wait_asleep(rec, &wait);
     note_wait(rec, 0, 0);
-    return !replay_diverged(rec->session);
+    return !replay_over(rec);
 }
 
 bool replay_wait_deps(struct rec_thread *rec)
@@ -222,7 +222,7 @@ bool replay_wait_deps(struct rec_thread *rec)
     for (unsigned i = 0; i < rec->next.dep_count; i++)
         if (!wait_for(rec, &rec->next.deps[i]))
             return false;
-    return !replay_diverged(rec->session);
+    return !replay_over(rec);
 }
 
 /* --- asynchronous events --- */
@@ -279,10 +279,12 @@ void replay_apply_due(struct rec_thread *rec)
 
 bool replay_expect(struct rec_thread *rec, enum log_kind kind)
 {
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return false;
     replay_apply_due(rec);
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
+        return false;
+    if (replay_cut(rec))
         return false;
     if (!rec->has_next)
         replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event", "%s where %s",

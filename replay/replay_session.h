@@ -45,6 +45,17 @@ static inline bool replay_diverged(const struct session *session)
     return __atomic_load_n(&session->diverged.happened, __ATOMIC_ACQUIRE);
 }
 
+/* Incomplete recordings: the thread's stream has ended, and with it what is known. Says so and
+ * returns true; the thread ends on its way to ring 3, and does nothing more until then. */
+bool replay_cut(struct rec_thread *rec);
+
+/* What the thread does must not be judged, waited for or logged any more. */
+static inline bool replay_over(const struct rec_thread *rec)
+{
+    return rec->cut || replay_diverged(rec->session) ||
+           __atomic_load_n(&rec->session->cut, __ATOMIC_ACQUIRE);
+}
+
 /* --- replay.c --- */
 
 void replay_enter(struct rec_thread *rec, struct trap_frame *frame);

@@ -30,7 +30,8 @@ _Static_assert(LOG_EVENT_MAX_BYTES <= LOG_BLOCK_BYTES, "an event never crosses b
 struct stream_backing {
     const char *(*load)(const struct stream_backing *backing, uint64_t offset,
                         struct stream_block *block);
-    void *context;
+    uint64_t start, size; /* for load: where the file lies */
+    uint64_t file_id;
 };
 
 struct stream_ref {

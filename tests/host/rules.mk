@@ -73,7 +73,7 @@ $(eval $(call host_test,command,kernel/command.c kernel/string.c kernel/err.c ke
 $(eval $(call host_test,symbols,kernel/symbols.c kernel/format.c))
 $(eval $(call host_test,boot_info,boot/boot_regions.c kernel/string.c))
 $(eval $(call host_test,log,$(LOG_FILES)))
-$(eval $(call host_test,log_layout,$(LOG_FILES) replay/point.c kernel/format.c))
+$(eval $(call host_test,log_layout,$(LOG_FILES) $(LOG_MAKER_FILES) replay/point.c kernel/format.c))
 $(eval $(call host_test,stream,replay/stream.c replay/log_codec.c))
 $(eval $(call host_test,elf_symbols,kernel/elf_symbols.c))
 $(eval $(call host_test,event_text,replay/event_text.c replay/log_codec.c replay/point.c \
@@ -93,6 +93,8 @@ $(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAKER_FILES) \
     $(addprefix tools/crewlog/,log.c tool.c file.c) replay/event_text.c replay/point.c \
     kernel/format.c kernel/names.c arch/x86/vectors.c))
+$(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
+$(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
 
 # --- files that no kernel recorded ----------------------------------------------------------------
 

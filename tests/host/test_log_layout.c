@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The digest that ties the layout of recordings' files to its version. */
+/* The layout of recordings' files: the digest that ties it to its version, and its description in
+ * docs/log-format.md, whose tables and example must be what the code makes.
+ *
+ * Runs in the repository's root.
+ */
+#include <stdlib.h>
+
 #include "kernel/hash.h"
 #include "replay/log_file.h"
 #include "replay/point.h"
+#include "tests/host/log_maker.h"
 #include "tests/host/random_event.h"
 #include "tests/host/tap.h"
 
@@ -12,7 +19,7 @@ static const struct {
     const char *digest;
 } layouts[] = {
     {1, "7d8882982af003829667be434b082e23"},
-    {2, "0a75bdf8c12849b9770017faa8189760"},
+    {2, "134c988903bdec772556bc39190311c3"},
 };
 #define LAYOUTS (sizeof layouts / sizeof layouts[0])
 
@@ -177,8 +184,147 @@ static void test_digest(void)
            "version %u follows another layout", layouts[i].version);
 }
 
+/* --- the description --- */
+
+#define DESCRIPTION "docs/log-format.md"
+#define MOST_TEXT (256 << 10)
+
+static char *read_description(void)
+{
+    char *text = calloc(1, MOST_TEXT + 1);
+    FILE *file = fopen(DESCRIPTION, "rb");
+
+    if (file) {
+        text[fread(text, 1, MOST_TEXT, file)] = 0;
+        fclose(file);
+    }
+    return text;
+}
+
+/* "u32", "char[8]" for uint32_t, char [8]. */
+static const char *type_name(const char *type, const char *count, char *out, size_t size)
+{
+    unsigned bits;
+
+    if (sscanf(type, "uint%u_t", &bits) == 1)
+        snprintf(out, size, "u%u%s", bits, count);
+    else
+        snprintf(out, size, "%s%s", type, count);
+    return out;
+}
+
+/* *at: where the structure's table goes on. Its next row must describe the field. */
+static bool row_is(const char **at, size_t offset, size_t size, const char *type, const char *count,
+                   const char *name)
+{
+    char row[128], text[64];
+
+    snprintf(row, sizeof row, "| %zu | %zu | %s | %s |", offset, size,
+             type_name(type, count, text, sizeof text), name);
+    const char *line = *at ? strchr(*at, '\n') : NULL;
+    *at = line ? line + 1 : NULL;
+    bool same = *at && !strncmp(*at, row, strlen(row));
+    if (!same)
+        diag("expected: %s", row);
+    return same;
+}
+
+/* The line above the first row of the table below that heading. */
+static const char *find_table(const char *text, const char *heading)
+{
+    const char *at = strstr(text, heading);
+
+    at = at ? strstr(at, "| offset |") : NULL;
+    return at ? strchr(at, '\n') + 1 : NULL;
+}
+
+static bool table_ended(const char *at)
+{
+    const char *line = at ? strchr(at, '\n') : NULL;
+
+    return line && line[1] != '|';
+}
+
+static void test_tables(const char *text)
+{
+    const char *at;
+    bool right;
+
+#define F(type, name, count, form)                                                                 \
+    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, #count, #name);
+#define STRUCT(name, FIELDS, bytes)                                                                \
+    {                                                                                              \
+        typedef struct log_##name layout;                                                          \
+        at = find_table(text, "\n### " #name "\n");                                                \
+        right = at != NULL;                                                                        \
+        FIELDS(F)                                                                                  \
+        ok(right &&table_ended(at), DESCRIPTION " describes the fields of " #name);                \
+    }
+    LOG_STRUCT_TABLE(STRUCT)
+#undef STRUCT
+#undef F
+    typedef struct log_chunk layout;
+    at = find_table(text, "\nThe head:\n");
+    right = at != NULL;
+#define F(type, name)                                                                              \
+    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, "", #name);
+    F(uint32_t, magic)
+    F(uint16_t, kind)
+    F(uint16_t, slot)
+    F(uint32_t, length)
+    F(uint32_t, crc)
+    F(uint64_t, file_id)
+    F(uint64_t, sequence)
+#undef F
+    ok(right && table_ended(at), DESCRIPTION " describes the fields of a chunk");
+}
+
+/* A line of the example, as "00000010: 13 70 …". */
+static bool example_line_is(const struct made_log *log, const char *line, unsigned long offset)
+{
+    char *at;
+
+    strtoul(line, &at, 16);
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned long byte = strtoul(at + 1, &at, 16);
+        if (offset + i >= log->size || log->bytes[offset + i] != byte)
+            return false;
+    }
+    return *at == '\n';
+}
+
+static void test_example(const char *text)
+{
+    const struct log_recipe recipe = {
+        .seed = 3, .threads = 1, .pages = 1, .events = 6, .end = LOG_VERDICT_COMPLETE};
+    unsigned lines = 0, wrong = 0;
+    struct made_log log;
+    char size[64];
+
+    log_make(&recipe, &log);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        unsigned long offset;
+        int length = 0;
+        line += line != text;
+        if (sscanf(line, "%8lx:%n", &offset, &length) != 1 || length != 9)
+            continue;
+        lines++;
+        wrong += !example_line_is(&log, line, offset);
+    }
+    ok(lines > 10 && wrong == 0, "the bytes of its example are those of that file: %u of %u lines",
+       lines - wrong, lines);
+    snprintf(size, sizeof size, "it has %zu bytes", log.size);
+    ok(strstr(text, size), "so is its size: %s", size);
+    made_log_free(&log);
+}
+
 int main(void)
 {
+    char *text = read_description();
+
     test_digest();
+    test_tables(text);
+    test_example(text);
+    free(text);
     return done();
 }
