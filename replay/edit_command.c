@@ -13,6 +13,7 @@
 #include "kernel/string.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
+#include "replay/log_commands.h"
 #include "replay/replay_commands.h"
 
 static const struct {

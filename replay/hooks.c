@@ -127,9 +127,12 @@ static void hook_order_done(struct thread *thread, struct object *object)
     replaying(thread) ? replay_order_done(thread->rec) : record_order_done(thread->rec, object);
 }
 
-static void hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
+static bool hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
 {
-    replaying(thread) ? replay_revoke(thread->rec, start, end) : record_revoke(thread, start, end);
+    if (replaying(thread))
+        return replay_revoke(thread->rec, start, end);
+    record_revoke(thread, start, end);
+    return true;
 }
 
 static uint64_t hook_value(struct thread *thread, enum value_kind kind, uint64_t value)
