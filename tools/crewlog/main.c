@@ -17,6 +17,8 @@ static const struct command commands[] = {
      command_verify},
     {"stats", "[--json] [--top N] [--elf PROG] [--force] FILE",
      "which data is contended, and which code contends", command_stats},
+    {"extract", "IMAGE [NAME -o FILE]", "lists the recordings on a disk, or takes one out",
+     command_extract},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
