@@ -63,7 +63,8 @@ REPLAY_OBJS := $(addprefix replay/, \
     log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
     record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
     replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o spool.o \
-    store.o store_check.o stream.o tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
+    store.o store_check.o store_mount.o stream.o tick_pmc.o tick_select.o tick_step.o tick_tf.o \
+    tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
     die.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
     suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
@@ -102,7 +103,7 @@ help:
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
 export DISK_SIZE DISK_DEVICE DISK_READONLY
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT LOGS
 export PROG N STEP SOURCE
 
 # Not for the other targets: each run of a test or a measurement says which disk it wants.

@@ -5,6 +5,7 @@
 #include "kernel/process.h"
 #include "kernel/recorder.h"
 #include "mm/user_memory.h"
+#include "replay/log_disk.h"
 #include "replay/record.h"
 #include "replay/replay.h"
 #include "replay/replay_commands.h"
@@ -213,6 +214,11 @@ const struct recorder replay_recorder = {
     .parking = hook_parking,
     .finish = hook_finish,
 };
+
+void replay_mount_disk(void)
+{
+    log_disk_mount();
+}
 
 void replay_init(void)
 {
