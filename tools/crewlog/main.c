@@ -17,6 +17,8 @@ static const struct command commands[] = {
      command_verify},
     {"stats", "[--json] [--top N] [--elf PROG] [--force] FILE",
      "which data is contended, and which code contends", command_stats},
+    {"diff", "[--elf PROG] [--force] FILE FILE",
+     "the first point at which the order of accesses differs in two recordings", command_diff},
     {"extract", "IMAGE [NAME -o FILE]", "lists the recordings on a disk, or takes one out",
      command_extract},
 };
