@@ -60,9 +60,11 @@ MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
-    log_codec.o log_file.o point.o record.o record_fault.o record_log.o record_session.o recording.o replay.o \
-    replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
-    tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
+    log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
+    record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
+    replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o spool.o \
+    store.o store_check.o store_mount.o stream.o tick_pmc.o tick_select.o tick_step.o tick_tf.o \
+    tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
     die.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
     suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
@@ -101,7 +103,7 @@ help:
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
 export DISK_SIZE DISK_DEVICE DISK_READONLY
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT LOGS
 export PROG N STEP SOURCE
 
 # Not for the other targets: each run of a test or a measurement says which disk it wants.
@@ -218,10 +220,12 @@ build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h f
 
 # crewlog: its own files, and the kernel's that know the format of recordings.
 CREWLOG_OBJS := $(addprefix build/tools/obj/, \
-    $(addprefix tools/crewlog/, dump.o file.o info.o json.o lines.o log.o main.o owners.o \
-    program.o table.o tool.o verify.o) \
-    $(addprefix replay/, event_text.o log_check.o log_codec.o log_file.o point.o) \
-    $(addprefix kernel/, format.o hash.o names.o) arch/x86/vectors.o)
+    $(addprefix tools/crewlog/, diff.o diff_report.o dump.o extract.o file.o image.o info.o \
+    json.o lines.o log.o main.o owners.o program.o stats.o stats_json.o stats_print.o \
+    stats_rows.o table.o tool.o verify.o) \
+    $(addprefix replay/, event_text.o log_check.o log_codec.o log_file.o point.o store.o \
+    store_check.o store_mount.o) \
+    $(addprefix kernel/, err.o format.o hash.o names.o string.o) arch/x86/vectors.o)
 
 build/tools/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -20,6 +20,7 @@
 #            large. Without it there is no disk (make run: build/recordings.img)
 #   DISK_DEVICE    modern, transitional (default) or legacy: the virtio interfaces it offers
 #   DISK_READONLY  1: the kernel cannot write to it
+#   LOGS     files of recordings, parted by blanks, which the boot loader hands to the kernel (`load`)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
 #   EXPORT   directory for the files that the kernel sends to the second serial port (default
@@ -45,6 +46,7 @@ PMU_PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
 DISK=${DISK:-}
 DISK_SIZE=${DISK_SIZE:-1G}
 DISK_READONLY=${DISK_READONLY:-}
+LOGS=${LOGS:-}
 EXPORT=${EXPORT:-build}
 RECEIVE=build/tools/receive
 
@@ -97,6 +99,10 @@ check_settings() {
     else
         for file in "$KERNEL" "$PROGRAMS"; do
             [ -r "$file" ] || die "$file: not there; build it with: make image"
+        done
+        for file in $LOGS; do
+            [ -r "$file" ] || die "LOGS: $file: not there"
+            [[ $file != *,* ]] || die "LOGS: $file: QEMU parts the files by commas"
         done
     fi
 }
@@ -209,7 +215,11 @@ build_command() {
     else
         local words
         words=$(kernel_words)
-        COMMAND+=(-kernel "$KERNEL" -initrd "$PROGRAMS" -append "$words")
+        local modules=$PROGRAMS file
+        for file in $LOGS; do
+            modules+=",$file"
+        done
+        COMMAND+=(-kernel "$KERNEL" -initrd "$modules" -append "$words")
     fi
     COMMAND+=("${EXTRA[@]}")
     say "command: $(quote_command "${COMMAND[@]}")"

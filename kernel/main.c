@@ -50,6 +50,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
+    replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))

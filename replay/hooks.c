@@ -5,6 +5,7 @@
 #include "kernel/process.h"
 #include "kernel/recorder.h"
 #include "mm/user_memory.h"
+#include "replay/log_disk.h"
 #include "replay/record.h"
 #include "replay/replay.h"
 #include "replay/replay_commands.h"
@@ -127,9 +128,12 @@ static void hook_order_done(struct thread *thread, struct object *object)
     replaying(thread) ? replay_order_done(thread->rec) : record_order_done(thread->rec, object);
 }
 
-static void hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
+static bool hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
 {
-    replaying(thread) ? replay_revoke(thread->rec, start, end) : record_revoke(thread, start, end);
+    if (replaying(thread))
+        return replay_revoke(thread->rec, start, end);
+    record_revoke(thread, start, end);
+    return true;
 }
 
 static uint64_t hook_value(struct thread *thread, enum value_kind kind, uint64_t value)
@@ -210,6 +214,11 @@ const struct recorder replay_recorder = {
     .parking = hook_parking,
     .finish = hook_finish,
 };
+
+void replay_mount_disk(void)
+{
+    log_disk_mount();
+}
 
 void replay_init(void)
 {

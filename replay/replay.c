@@ -140,8 +140,8 @@ static _Noreturn void end_cut_thread(struct rec_thread *rec, struct trap_frame *
 bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->point = point_make(rec->ticks.ticks, frame);
-    while (apply_here(rec))
-        if (replay_over(rec))
+    while (!rec->cut && apply_here(rec))
+        if (replay_diverged(rec->session))
             return false;
     check_not_past(rec);
     if (rec->cut)
@@ -217,8 +217,10 @@ void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64
 void replay_syscall_begin(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->in_syscall = true;
-    if (!replay_expect(rec, LOG_SYSCALL))
+    if (!replay_expect(rec, LOG_SYSCALL)) {
+        frame->rax = UINT64_MAX; /* no system call: it is not to have any effect */
         return;
+    }
     if (rec->next.a != frame->rax) {
         replay_diverge(rec, "wrong-value", "system call %s instead of %s",
                        syscall_name_x86_64(frame->rax), syscall_name_x86_64(rec->next.a));
@@ -306,7 +308,7 @@ static void forget_page(struct user_page *page, void *argument)
 }
 
 /* The others have given their pages up themselves by the time the events' dependencies are done. */
-void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
+bool replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
 {
     for (;;) {
         replay_apply_due(rec);
@@ -319,6 +321,7 @@ void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
             replay_event_done(rec);
     }
     space_for_each_page(rec->session->process->space, start, end, forget_page, rec);
+    return !replay_over(rec);
 }
 
 uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value)
@@ -354,9 +357,12 @@ int64_t replay_owner(struct rec_thread *rec)
 int replay_thread_created(struct rec_thread *parent, struct thread *child)
 {
     struct session *session = parent->session;
-    if (replay_diverged(session))
+    /* A thread that has logged nothing is not known to a recording that was cut. */
+    uint32_t limit = recording_complete(session->recording) ? session->recording->slots
+                                                            : LOG_MAX_SLOTS;
+    if (replay_over(parent))
         return ERR_FAILED;
-    if (session->slots >= session->recording->slots)
+    if (session->slots >= limit)
         return ERR_TOO_MANY_THREADS; /* as in the recording, or the result tells */
     struct rec_thread *rec = session_add_thread(session, child);
     if (!rec)
@@ -371,6 +377,7 @@ static void finish_thread(struct rec_thread *rec, const char *extra)
     if (!replay_over(rec) && rec->has_next)
         replay_diverge(rec, "extra-event", "%s", extra);
     session_end_thread(rec, thread_user_frame(rec->thread), LOG_EXIT);
+    wait_queue_wake_all(&rec->progress_made);
     replay_check_stuck(rec);
 }
 

@@ -76,8 +76,8 @@ int store_read(const struct store *store, const struct store_entry *entry, uint6
 
 /* --- writing --- */
 
-/* Reserves the largest gap. When that is less than a quarter of the disk, or the directory is full,
- * closed entries that are not KEPT are removed, the oldest first, until it is not; `removed` (may
+/* Reserves the largest gap. When that is less than a quarter of the disk or 1 MiB, or the directory is
+ * full, closed entries that are not KEPT are removed, the oldest first, until it is not; `removed` (may
  * be NULL) is told each one when that is on the disk. ERR_STORE_FULL: still less than 1 MiB, or no
  * entry (then nothing was removed). ERR_STORE_NAME: taken, empty, too long, or not printable.
  * ERR_STORE_OPEN: one is being written, or unfinished. */
@@ -88,6 +88,7 @@ int store_create(struct store *store, const char *name, uint64_t id, store_funct
  * error of the device it can be closed with what was appended before. */
 int store_append(struct store *store, const void *data, uint32_t length);
 uint64_t store_room(const struct store *store); /* bytes that can still be appended */
+int store_flush(struct store *store);           /* what was appended survives a power cut then */
 
 /* Flushes, then ends it: `used` bytes of what was appended (0: the entry goes), and the rest of the
  * extent is free again. */

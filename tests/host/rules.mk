@@ -54,6 +54,8 @@ check-host: # the list is complete only after the last line of this file
 INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
 LOG_MAKER_FILES := tests/host/log_maker.c tests/host/log_maker_threads.c
 LOG_FILES := replay/log_file.c replay/log_codec.c kernel/hash.c
+STORE_FILES := replay/store.c replay/store_check.c replay/store_mount.c kernel/hash.c \
+    kernel/format.c kernel/err.c kernel/string.c
 
 # --- the tests ------------------------------------------------------------------------------------
 
@@ -103,3 +105,4 @@ build/tests/make_log: $(MAKE_LOG_FILES) $(wildcard replay/log_*.h tests/host/log
 	@mkdir -p $(@D)
 	@echo '  HOST  $@'
 	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -o $@ $(MAKE_LOG_FILES)
+$(eval $(call host_test,store_crash,$(STORE_FILES)))

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tools/crewlog/image.h"
 #include "tools/crewlog/log.h"
 
 /* --- fields by their forms --- */
@@ -101,11 +103,30 @@ static void info_recording(const struct log *log)
     printf("%s\n", log_verdict_text(log, text, sizeof(text)));
 }
 
+/* A disk is not a recording; what is on it is told instead. */
+static bool info_image(const char *name)
+{
+    static struct image image;
+    uint64_t size;
+    if (access(name, F_OK) != 0)
+        return false;
+    const uint8_t *bytes = file_map(name, &size);
+    bool is_image = image_recognize(bytes, size);
+    if (is_image) {
+        image_open(&image, name, bytes, size);
+        image_list(&image);
+    }
+    file_unmap(bytes, size);
+    return is_image;
+}
+
 enum status command_info(char **argv)
 {
     struct options options;
     static struct log log;
     options_parse(&options, argv, "", 1, 1);
+    if (info_image(options.files[0]))
+        return STATUS_FINE;
     log_open(&log, options.files[0]);
     info_recording(&log);
     enum status status = log_status(&log);

@@ -54,6 +54,12 @@ void json_list_item_end(void)
     first = false;
 }
 
+void json_list_number(uint64_t number)
+{
+    comma();
+    printf("%" PRIu64, number);
+}
+
 void json_list_end(void)
 {
     putchar(']');

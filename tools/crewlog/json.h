@@ -13,6 +13,7 @@ void json_close(void);            /* } and the end of the line */
 void json_list(const char *name); /* "name":[ */
 void json_list_item(void);        /* what comes next is an object { of that list */
 void json_list_item_end(void);
+void json_list_number(uint64_t number); /* an item that is a number */
 void json_list_end(void);
 
 /* A text, up to a 0 or size, in quotes; nothing in it can end a <script>. */

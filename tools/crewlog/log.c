@@ -57,18 +57,11 @@ void log_open_part(struct log *log, const char *name, const uint8_t *bytes, uint
         log->reader.verdict == LOG_VERDICT_BAD ? log->reader.reason : "not a whole header");
 }
 
-void log_open(struct log *log, const char *name)
-{
-    uint64_t size;
-    const uint8_t *bytes = file_map(name, &size);
-    log_open_part(log, name, bytes, size);
-}
-
 void log_close(struct log *log)
 {
     for (unsigned slot = 0; slot < LOG_MAX_SLOTS; slot++)
         free(log->index[slot].entries);
-    file_unmap(log->bytes, log->size);
+    memset(log, 0, sizeof(*log));
 }
 
 /* --- how it ended --- */

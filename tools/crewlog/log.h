@@ -48,7 +48,8 @@ struct log {
     struct log_damage damage;
 };
 
-/* Ends the program when the file has no readable header or cannot be read, saying what it is. */
+/* name: a file, or IMAGE:NAME for a recording on a disk (image.c). Ends the program when it has no
+ * readable header or cannot be read, saying what it is. Stays mapped until the program ends. */
 void log_open(struct log *log, const char *name);
 /* The same for a part of a file that is mapped already; bytes stay the caller's. */
 void log_open_part(struct log *log, const char *name, const uint8_t *bytes, uint64_t size);

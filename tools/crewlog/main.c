@@ -15,6 +15,12 @@ static const struct command commands[] = {
      "every event as a line of text; as JSON all fields of all chunks", command_dump},
     {"verify", "FILE", "checks every checksum and rule; names the first offence by its offset",
      command_verify},
+    {"stats", "[--json] [--top N] [--elf PROG] [--force] FILE",
+     "which data is contended, and which code contends", command_stats},
+    {"diff", "[--elf PROG] [--force] FILE FILE",
+     "the first point at which the order of accesses differs in two recordings", command_diff},
+    {"extract", "IMAGE [NAME -o FILE]", "lists the recordings on a disk, or takes one out",
+     command_extract},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
