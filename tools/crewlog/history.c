@@ -41,8 +41,8 @@ static void follow_writer(struct history *history, struct page_state *state,
     bool writes = moment->kind == LOG_PROMOTE && (moment->rights & LOG_RIGHTS_WRITE);
     if (moment->kind == LOG_PROMOTE && state->writer && from.slot != name.slot)
         add_handover(history, from, name, true);
-    bool own_demotion = moment->kind == LOG_DEMOTE && state->writer == name.slot + 1 &&
-                        !state->given_up;
+    bool own_demotion =
+        moment->kind == LOG_DEMOTE && state->writer == name.slot + 1 && !state->given_up;
     if (writes || own_demotion || moment->kind == LOG_REVOKE)
         *state = (struct page_state){
             .writer = name.slot + 1,
@@ -96,8 +96,7 @@ static uint32_t earliest_position(const struct history *history, struct moment_n
 {
     uint32_t position = name.index ? moment[-1].position + 1 : 0;
     for (uint32_t i = 0; i < moment->dep_count; i++) {
-        uint32_t other =
-            history_moment(history, history->deps[moment->first_dep + i])->position;
+        uint32_t other = history_moment(history, history->deps[moment->first_dep + i])->position;
         if (position <= other)
             position = other + 1;
     }

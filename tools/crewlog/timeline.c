@@ -91,7 +91,7 @@ static void put_thread(struct timeline *timeline, uint32_t slot)
 {
     const struct moment *moments = timeline->history.moments[slot];
     uint64_t count = timeline->history.count[slot];
-    printf("%s{\"tid\":%" PRIu64 ",\n", slot ? ",\n" : "", log_tid(&timeline->log, slot));
+    fputs(slot ? ",\n{" : "{", stdout);
     COLUMN("x", printf("%u", moment->position - (i ? moment[-1].position : 0)));
     COLUMN("t", put_exact(moment->point.ticks - (i ? moment[-1].point.ticks : 0)));
     COLUMN("k", printf("%u", moment->kind));

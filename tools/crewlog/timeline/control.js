@@ -19,6 +19,8 @@ function redraw() {
         (drawn < count ? `, drawn as ${number(drawn)} arrows` : '');
     document.body.dataset.elements = done.elements;
     document.body.dataset.milliseconds = done.milliseconds.toFixed(0);
+    if (!document.body.dataset.loaded) /* milliseconds until something was to be seen */
+        document.body.dataset.loaded = performance.now().toFixed(0);
     const more = listed.length > bands;
     byId('paging').replaceChildren();
     byId('paging').append(listed.length ? `pages ${view.first + 1}–` +
@@ -322,7 +324,7 @@ function legend() {
         const swatch = item.appendChild(document.createElement('span'));
         swatch.className = 'swatch';
         swatch.style.background = color(thread.slot);
-        item.append(`thread ${thread.slot} (tid ${thread.tid})`);
+        item.append(`thread ${thread.slot}`);
     }
     for (const kind of ['promote', 'demote', 'syscall', 'result', 'order', 'access', 'value', 'revoke', 'stop']) {
         const item = box.appendChild(document.createElement('span'));

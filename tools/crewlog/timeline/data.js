@@ -36,7 +36,7 @@ function classOf(kind) {
 }
 
 const threads = D.threads.map((raw, slot) => ({
-    slot, tid: raw.tid, k: raw.k, r: raw.r, c: raw.c, p: raw.p, g: raw.g,
+    slot, k: raw.k, r: raw.r, c: raw.c, p: raw.p, g: raw.g,
     order: undelta(raw.x), ticks: undelta(raw.t),
     ab: new Map(raw.ab.map(([index, a, b]) => [index, [a, b]])),
     deps: new Map(raw.d.map(list => [list[0], list.slice(1)])),

@@ -5,7 +5,7 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 const GUTTER = 218, RIGHT = 18, AXIS = 26, ROW = 36, BAND = 20, GAP = 30;
-const COLUMN = 3, ARROW_COLUMN = 9, MOST_ARROWS = 1200, GLYPH_ROOM = 8;
+const COLUMN = 3, ARROW_COLUMN = 9, MOST_ARROWS = 700, GLYPH_ROOM = 8;
 const picture = document.getElementById('picture'), overview = document.getElementById('overview');
 
 const view = { axis: 'order', from: 0, to: 1, first: 0, sort: 'transfers', search: '', picked: null };
@@ -99,7 +99,8 @@ function drawAxis(height) {
     const lines = [];
     for (let x = Math.ceil(view.from / step) * step; x <= view.to; x += step) {
         lines.push(`M${px(x).toFixed(1)} ${AXIS - 4}V${height}`);
-        add(picture, 'text', { x: px(x), y: AXIS - 10, class: 'soft', 'text-anchor': 'middle' },
+        add(picture, 'text', { x: px(x), y: AXIS - 10, class: 'soft',
+                               'text-anchor': px(x) > width - 60 ? 'end' : 'middle' },
             x.toLocaleString('en'));
     }
     add(picture, 'path', { class: 'grid', d: lines.join('') });
@@ -284,8 +285,9 @@ function drawOverview() {
 
 function drawWindow() {
     const scale = plotWidth() / EXTENT[view.axis], element = document.getElementById('window');
-    element.setAttribute('x', GUTTER + view.from * scale);
-    element.setAttribute('width', Math.max(3, (view.to - view.from) * scale));
+    const from = Math.min(view.from * scale, plotWidth() - 3);
+    element.setAttribute('x', GUTTER + from);
+    element.setAttribute('width', Math.max(3, Math.min(plotWidth(), view.to * scale) - from));
 }
 
 function draw() {

@@ -14,8 +14,8 @@ function arrowsInView() {
     let count = 0;
     for (const transfer of transfers) {
         const [from, to] = arrowEnds(transfer);
-        if (Math.max(from, to) < view.from || Math.min(from, to) > view.to)
-            continue;
+        if ((from < view.from || from > view.to) && (to < view.from || to > view.to))
+            continue; /* one that only passes by says nothing here */
         count++;
         const column = Math.floor(px(to) / ARROW_COLUMN);
         const key = ((transfer[0] * 64 + transfer[2]) * 2 + transfer[4]) * 65536 + column;
