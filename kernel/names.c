@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of what events of a recording refer to: system calls, ordered objects. Pure; also on the
- * host.
- */
+/* Names of system calls and ordered objects. */
+#include "kernel/names.h"
+
 #include "kernel/abi.h"
-#include "kernel/object.h"
-#include "kernel/syscall.h"
 
 const char *syscall_name_x86_64(uint64_t number)
 {

@@ -3,7 +3,7 @@
 #include "replay/log_check.h"
 
 #include "kernel/abi.h"
-#include "kernel/object.h"
+#include "kernel/names.h"
 #include "kernel/recorder.h"
 #include "kernel/string.h"
 

@@ -91,6 +91,7 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,log_file,$(LOG_FILES) $(LOG_MAKER_FILES)))
+$(eval $(call host_test,log_check,replay/log_check.c $(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAKER_FILES) \
     $(addprefix tools/crewlog/,log.c tool.c file.c) replay/event_text.c replay/point.c \

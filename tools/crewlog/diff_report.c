@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "kernel/object.h"
-#include "kernel/syscall.h"
+#include "kernel/names.h"
 #include "tools/crewlog/diff.h"
 
 #define USES_SHOWN 4

@@ -4,7 +4,7 @@
 #ifndef TOOLS_CREWLOG_STATS_H
 #define TOOLS_CREWLOG_STATS_H
 
-#include "kernel/object.h"
+#include "kernel/names.h"
 #include "tools/crewlog/log.h"
 #include "tools/crewlog/owners.h"
 #include "tools/crewlog/program.h"

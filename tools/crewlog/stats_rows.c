@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/syscall.h"
+#include "kernel/names.h"
 #include "tools/crewlog/stats.h"
 
 static const struct stats *sorted; /* whose pages or pairs are being sorted */
