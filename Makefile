@@ -220,9 +220,10 @@ build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h f
 
 # crewlog: its own files, and the kernel's that know the format of recordings.
 CREWLOG_OBJS := $(addprefix build/tools/obj/, \
-    $(addprefix tools/crewlog/, diff.o diff_report.o dump.o extract.o file.o image.o info.o \
-    json.o lines.o log.o main.o owners.o program.o stats.o stats_json.o stats_print.o \
-    stats_rows.o table.o tool.o verify.o) \
+    $(addprefix tools/crewlog/, diff.o diff_report.o dump.o export.o export_chrome.o \
+    export_core.o extract.o file.o history.o image.o info.o json.o lines.o log.o main.o owners.o \
+    program.o stats.o stats_json.o stats_print.o stats_rows.o table.o timeline.o timeline_page.o \
+    tool.o verify.o) \
     $(addprefix replay/, event_text.o log_check.o log_codec.o log_file.o point.o store.o \
     store_check.o store_mount.o) \
     $(addprefix kernel/, err.o format.o hash.o names.o string.o) arch/x86/vectors.o)
@@ -231,6 +232,8 @@ build/tools/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo '  HOST  $<'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -D_GNU_SOURCE -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+build/tools/obj/tools/crewlog/timeline_page.o: $(wildcard tools/crewlog/timeline/*)
 
 build/tools/crewlog: $(CREWLOG_OBJS)
 	@echo '  HOST  $@'

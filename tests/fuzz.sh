@@ -13,7 +13,7 @@ SECONDS_TO_RUN=${FUZZ_SECONDS:-20}
 CLANG=${CLANG:-clang}
 OUT=build/fuzz
 FILES=(tests/fuzz/fuzz_log.c tests/host/log_maker{,_threads}.c tools/crewlog/{log,tool,file}.c
-    replay/{log_file,log_codec,event_text,point}.c kernel/{hash,format,names}.c
+    replay/{log_file,log_check,log_codec,event_text,point}.c kernel/{hash,format,names}.c
     arch/x86/vectors.c)
 mkdir -p $OUT/corpus
 

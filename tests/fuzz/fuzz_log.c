@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "replay/event_text.h"
+#include "replay/log_check.h"
 #include "tests/host/log_maker.h"
 #include "tests/host/random.h"
 #include "tools/crewlog/log.h"
@@ -100,6 +101,17 @@ static void read_by_crewlog(const uint8_t *data, size_t size)
     log_close(&log);
 }
 
+static void check_rules(const struct log_source *source, const struct log_reader *reader)
+{
+    static struct log_check check;
+
+    bool kept = log_check(&check, source);
+    REQUIRE(kept == (check.reason == NULL));
+    REQUIRE(check.offset <= source->size && check.slot < LOG_MAX_SLOTS);
+    REQUIRE(check.whole.verdict == reader->verdict);
+    REQUIRE(!kept || reader->verdict != LOG_VERDICT_BAD);
+}
+
 enum log_verdict fuzz_read(const uint8_t *data, size_t size)
 {
     static _Alignas(8) uint8_t buffer[LOG_CHUNK_MAX];
@@ -119,6 +131,7 @@ enum log_verdict fuzz_read(const uint8_t *data, size_t size)
     }
     check_end(&reader, size, chunks);
     REQUIRE(!log_reader_next(&reader, buffer, &item));
+    check_rules(&source, &reader);
     if (chunks)
         read_by_crewlog(data, size);
     return reader.verdict;

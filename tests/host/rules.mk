@@ -95,7 +95,7 @@ $(eval $(call host_test,log_check,replay/log_check.c $(LOG_FILES) $(LOG_MAKER_FI
 $(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAKER_FILES) \
     $(addprefix tools/crewlog/,log.c tool.c file.c) replay/event_text.c replay/point.c \
-    kernel/format.c kernel/names.c arch/x86/vectors.c))
+    replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
 $(eval $(call host_test,store_crash,$(STORE_FILES)))

@@ -66,14 +66,14 @@ void json_list_end(void)
     first = false;
 }
 
-static void put_quoted(const char *text, uint64_t size)
+void json_quote(const char *text, uint64_t size)
 {
     putchar('"');
     for (uint64_t i = 0; i < size && text[i]; i++) {
         uint8_t byte = (uint8_t)text[i];
         if (byte == '"' || byte == '\\')
             printf("\\%c", byte);
-        else if (byte < ' ' || byte > '~')
+        else if (byte < ' ' || byte > '~' || byte == '<')
             printf("\\u%04x", byte);
         else
             putchar(byte);
@@ -84,7 +84,7 @@ static void put_quoted(const char *text, uint64_t size)
 void json_text(const char *name, const char *text, uint64_t size)
 {
     begin(name);
-    put_quoted(text, size);
+    json_quote(text, size);
 }
 
 void json_string(const char *name, const char *text)
@@ -130,7 +130,7 @@ void json_words(const char *name, const char *words, uint64_t size, uint64_t cou
     for (uint64_t at = 0, word = 0; word < count && at < size; word++) {
         if (word)
             putchar(',');
-        put_quoted(words + at, size - at);
+        json_quote(words + at, size - at);
         at += strnlen(words + at, size - at) + 1;
     }
     putchar(']');

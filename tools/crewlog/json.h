@@ -16,6 +16,9 @@ void json_list_item_end(void);
 void json_list_number(uint64_t number); /* an item that is a number */
 void json_list_end(void);
 
+/* A text, up to a 0 or size, in quotes; nothing in it can end a <script>. */
+void json_quote(const char *text, uint64_t size);
+
 /* Bytes from 0x80 on are written as the character of that number (Latin-1), so that each byte of a
  * text can be had back. */
 void json_text(const char *name, const char *text, uint64_t size); /* up to a 0, or size */

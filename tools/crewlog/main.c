@@ -21,6 +21,11 @@ static const struct command commands[] = {
      "the first point at which the order of accesses differs in two recordings", command_diff},
     {"extract", "IMAGE [NAME -o FILE]", "lists the recordings on a disk, or takes one out",
      command_extract},
+    {"timeline", "[--elf PROG] [--force] FILE [-o FILE.html]",
+     "a page for a browser: threads, who owns which page, transfers", command_timeline},
+    {"export", "--chrome FILE [-o FILE.json] | --core [--thread N] FILE -o FILE",
+     "Chrome's trace format (for Perfetto); or the checkpoint as a core file for gdb",
+     command_export},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -37,6 +37,12 @@ void die(const char *format, ...)
     exit(STATUS_ERROR);
 }
 
+void output_open(const char *name)
+{
+    if (name && !freopen(name, "w", stdout))
+        die("%s: %s", name, strerror(errno));
+}
+
 void *grow(void *memory, uint64_t count, uint64_t size)
 {
     void *grown = count <= SIZE_MAX / 2 / size ? realloc(memory, (size_t)(count * size)) : NULL;
@@ -98,6 +104,10 @@ static unsigned take_option(struct options *options, char **argv, const char *co
         return 2;
     if (!strcmp(name, "json"))
         options->json = true;
+    else if (!strcmp(name, "chrome"))
+        options->chrome = true;
+    else if (!strcmp(name, "core"))
+        options->core = true;
     else
         options->force = true;
     return 1;

@@ -21,7 +21,7 @@ enum status {
 struct options {
     const char *files[MAX_FILES];
     unsigned file_count;
-    bool json, force;
+    bool json, force, chrome, core;
     const char *elf;    /* NULL: none */
     const char *output; /* -o; NULL: none */
     const char *format; /* NULL: none */
@@ -48,12 +48,17 @@ enum status command_verify(char **argv);
 enum status command_stats(char **argv);
 enum status command_diff(char **argv);
 enum status command_extract(char **argv);
+enum status command_timeline(char **argv);
+enum status command_export(char **argv);
 
 /* --- errors --- */
 
 /* Both print "crewlog: …" on standard error. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Standard output goes to that file from now on. NULL: it stays what it is. */
+void output_open(const char *name);
 
 /* realloc of count * size bytes that cannot fail. */
 void *grow(void *memory, uint64_t count, uint64_t size);
