@@ -199,6 +199,7 @@ static int edit_copy(struct recording *from, struct recording *to, struct edit *
     *to = *from;
     memset(to->streams, 0, sizeof(to->streams));
     to->file[0] = 0; /* the copy is in memory only */
+    to->on_disk = false;
     memset(&to->checkpoint, 0, sizeof(to->checkpoint));
     int error = copy_checkpoint(&from->checkpoint, &to->checkpoint);
     for (uint32_t slot = 0; !error && slot < from->slots; slot++)

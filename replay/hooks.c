@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder as the kernel sees it: each hook goes to recording or to replay. */
+#include "arch/x86/insn.h"
 #include "arch/x86/witness.h"
 #include "kernel/err.h"
 #include "kernel/process.h"
@@ -87,8 +88,23 @@ static bool hook_leave(struct thread *thread, struct trap_frame *frame)
     return go;
 }
 
+/* CPUs find a missing right to write before they read an operand that they will write. Emulators
+ * may read first, QEMU depending on the number of CPUs; a log must not. */
+static void find_write(struct thread *thread, struct trap_frame *frame, uint64_t address)
+{
+    uint8_t bytes[INSN_MAX_LENGTH];
+    struct insn insn;
+    if (frame->error & (PF_WRITE | PF_FETCH) || address - frame->rip < INSN_MAX_LENGTH)
+        return;
+    unsigned available =
+        (unsigned)user_peek_space(thread->process->space, frame->rip, bytes, sizeof(bytes));
+    if (insn_decode(bytes, available, INSN_MODE_64, &insn) == 0 && insn_writes_operand(&insn))
+        frame->error |= PF_WRITE;
+}
+
 static bool hook_page_fault(struct thread *thread, struct trap_frame *frame, uint64_t address)
 {
+    find_write(thread, frame, address);
     return replaying(thread) ? replay_page_fault(thread->rec, frame, address)
                              : record_page_fault(thread->rec, frame, address);
 }

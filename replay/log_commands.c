@@ -29,8 +29,8 @@ static void match_name(struct recording *recording, void *argument)
 
 static void print_loaded(const struct recording *recording)
 {
-    printk("log %u: %s (%s), %u threads, %llu events%s%s\n", recording->number,
-           recording->file[0] ? recording->file : "from the boot loader", recording->command,
+    printk("log %u: %s (%s), %u threads, %llu events%s%s\n", recording->number, recording->file,
+           recording->command,
            recording->slots, (unsigned long long)recording_events(recording),
            recording_complete(recording) ? "" : "; INCOMPLETE: ", recording->incomplete);
 }
@@ -196,7 +196,7 @@ static int command_save(int count, char **words)
     struct recording *recording = find_log(count == 2 ? words[1] : NULL);
     if (!recording)
         return ERR_NOT_FOUND;
-    int error = recording->file[0] ? 0 : write_file(recording);
+    int error = recording->on_disk ? 0 : write_file(recording);
     if (!error)
         error = log_disk_keep(recording->file);
     if (!error)
@@ -219,8 +219,9 @@ static int command_delete(int count, char **words)
     if (!search.found && string_to_u64(words[1], &number))
         return ERR_NOT_FOUND;
     char name[RECORDING_NAME_MAX];
+    bool on_disk = search.found ? search.found->on_disk : true;
     string_copy(name, search.found ? search.found->file : words[1], sizeof(name));
-    int error = name[0] ? log_disk_delete(name) : 0;
+    int error = on_disk ? log_disk_delete(name) : 0;
     if (search.found && (error == 0 || error == ERR_NOT_FOUND)) {
         recording_delete(search.found->number);
         error = 0;
@@ -262,7 +263,7 @@ static int command_send(int count, char **words)
     struct recording *recording = find_log(count == 2 ? words[1] : NULL);
     if (!recording)
         return ERR_NOT_FOUND;
-    if (recording->file[0])
+    if (recording->on_disk)
         format_text(name, sizeof(name), "%s.crew", recording->file);
     else
         format_text(name, sizeof(name), "%s-%u.crew", recording->header.program,

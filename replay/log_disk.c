@@ -326,6 +326,12 @@ static struct stream_backing backing_of(const struct store_entry *entry)
         .load = load_block, .start = entry->start, .size = entry->used, .file_id = entry->id};
 }
 
+static void set_file(struct recording *recording, const struct store_entry *entry)
+{
+    string_copy(recording->file, entry->name, sizeof(recording->file));
+    recording->on_disk = true;
+}
+
 static const struct store_entry *newest(void)
 {
     const struct store_entry *found = NULL;
@@ -347,7 +353,7 @@ static int load(const struct store_entry *entry, struct recording **out,
     struct stream_backing backing = backing_of(entry);
     int error = recording_read(&source, &backing, out, reason);
     if (!error)
-        string_copy((*out)->file, entry->name, sizeof((*out)->file));
+        set_file(*out, entry);
     kfree(window.bytes);
     return error;
 }
@@ -370,7 +376,7 @@ void log_disk_adopt(const char *name, struct recording *recording)
     const struct store_entry *entry = absence ? NULL : store_find(&store, name);
     if (entry) {
         recording->backing = backing_of(entry);
-        string_copy(recording->file, name, sizeof(recording->file));
+        set_file(recording, entry);
     }
     mutex_unlock(&store_mutex);
     for (uint32_t slot = 0; slot < LOG_MAX_SLOTS; slot++)

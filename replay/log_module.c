@@ -76,7 +76,10 @@ static int load(const struct log_module *module, struct recording **out,
         .load = load_block, .start = (uint64_t)module->data, .size = module->size};
     memcpy(&backing.file_id, (const uint8_t *)module->data + offsetof(struct log_chunk, file_id),
            sizeof(backing.file_id));
-    return recording_read(&source, &backing, out, reason);
+    int error = recording_read(&source, &backing, out, reason);
+    if (!error)
+        string_copy((*out)->file, module->name, sizeof((*out)->file));
+    return error;
 }
 
 int log_module_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX])

@@ -82,6 +82,7 @@ struct recording {
 
     /* The file that holds it. */
     char file[RECORDING_NAME_MAX]; /* "": it is in memory only */
+    bool on_disk;                  /* else the boot loader brought the file */
     struct stream_backing backing; /* where blocks that are not in memory come from */
 };
 

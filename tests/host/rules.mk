@@ -98,6 +98,7 @@ $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAK
     replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,store_crash,$(STORE_FILES)))
 
 # --- files that no kernel recorded ----------------------------------------------------------------
 
@@ -106,4 +107,10 @@ build/tests/make_log: $(MAKE_LOG_FILES) $(wildcard replay/log_*.h tests/host/log
 	@mkdir -p $(@D)
 	@echo '  HOST  $@'
 	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -o $@ $(MAKE_LOG_FILES)
-$(eval $(call host_test,store_crash,$(STORE_FILES)))
+
+# crewlog with sanitizers, for what is damaged on purpose.
+CHECKED_CREWLOG_OBJS := $(CREWLOG_OBJS:build/tools/obj/%=$(HOST_TEST_BUILD)/obj/%)
+build/tests/crewlog: $(CHECKED_CREWLOG_OBJS)
+	@echo '  HOST  $@'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -o $@ $^
+-include $(CHECKED_CREWLOG_OBJS:.o=.d)

@@ -4,18 +4,22 @@
  *   make_log [NAME=value…] FILE    seed= threads= pages= events= pads=0|1 bytes= (cut there)
  *                                  text= size= (of the program's code) program=
  *                                  end=complete|stopped|cut
+ *                                  damage= (a seed: some bytes are changed, checksums stay right)
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/host/log_maker.h"
+#include "tests/host/random.h"
+
+#define DAMAGED_PLACES 3
 
 static int usage(const char *word)
 {
     fprintf(stderr,
             "make_log: what is '%s'? seed= threads= pages= events= pads= bytes= text= size="
-            " program= end=complete|stopped|cut, then a file\n",
+            " program= end=complete|stopped|cut damage=, then a file\n",
             word);
     return 2;
 }
@@ -31,7 +35,13 @@ static bool set_end(struct log_recipe *recipe, const char *word)
     return false;
 }
 
-static bool set(struct log_recipe *recipe, uint64_t *bytes, const char *name, const char *value)
+/* What the file is besides its recipe. */
+struct options {
+    uint64_t bytes, damage;
+};
+
+static bool set(struct log_recipe *recipe, struct options *options, const char *name,
+                const char *value)
 {
     uint64_t number = strtoull(value, NULL, 0);
 
@@ -46,7 +56,9 @@ static bool set(struct log_recipe *recipe, uint64_t *bytes, const char *name, co
     else if (!strcmp(name, "pads"))
         recipe->pads = number;
     else if (!strcmp(name, "bytes"))
-        *bytes = number;
+        options->bytes = number;
+    else if (!strcmp(name, "damage"))
+        options->damage = number;
     else if (!strcmp(name, "text"))
         recipe->text = number;
     else if (!strcmp(name, "size"))
@@ -58,11 +70,22 @@ static bool set(struct log_recipe *recipe, uint64_t *bytes, const char *name, co
     return true;
 }
 
+static void damage(struct made_log *log, uint64_t seed)
+{
+    for (unsigned i = 0; i < DAMAGED_PLACES; i++) {
+        size_t chunk = log->chunks[random_below(&seed, log->chunk_count)];
+        size_t place = chunk + sizeof(struct log_chunk) + random_below(&seed, 400);
+        log->bytes[place < log->size ? place : log->size - 1] ^=
+            (uint8_t)(1 + random_below(&seed, 255));
+        log_chunk_reseal(log->bytes + chunk, log->size - chunk);
+    }
+}
+
 int main(int count, char **words)
 {
     struct log_recipe recipe = {
         .seed = 1, .threads = 4, .pages = 32, .events = 1000, .end = LOG_VERDICT_COMPLETE};
-    uint64_t bytes = UINT64_MAX;
+    struct options options = {.bytes = UINT64_MAX};
     struct made_log log;
 
     for (int i = 1; i < count - 1; i++) {
@@ -70,14 +93,16 @@ int main(int count, char **words)
         if (!value)
             return usage(words[i]);
         *value++ = 0;
-        if (!set(&recipe, &bytes, words[i], value))
+        if (!set(&recipe, &options, words[i], value))
             return usage(words[i]);
     }
     if (count < 2 || strchr(words[count - 1], '='))
         return usage("no file");
     log_make(&recipe, &log);
+    if (options.damage)
+        damage(&log, options.damage);
     FILE *file = fopen(words[count - 1], "wb");
-    size_t size = bytes < log.size ? bytes : log.size;
+    size_t size = options.bytes < log.size ? options.bytes : log.size;
     if (!file || fwrite(log.bytes, 1, size, file) != size || fclose(file) != 0) {
         perror(words[count - 1]);
         return 1;

@@ -53,7 +53,7 @@ void log_open_part(struct log *log, const char *name, const uint8_t *bytes, uint
     const char *kind = file_kind(bytes, size);
     if (*kind)
         die("%s: not a recording; it is %s", name, kind);
-    die("%s: %s", name,
+    die("%s: offset 0: %s", name,
         log->reader.verdict == LOG_VERDICT_BAD ? log->reader.reason : "not a whole header");
 }
 
