@@ -253,6 +253,6 @@ include user/rules.mk
 include tests/host/rules.mk
 include tools/qemu-pmu/rules.mk
 
-host-tests: $(HOST_TESTS) tools build/tests/make_log
+host-tests: $(HOST_TESTS) tools build/tests/make_log build/tests/crewlog
 
 -include $(OBJS:.o=.d) $(CREWLOG_OBJS:.o=.d) $(wildcard build/tools/*.d)
