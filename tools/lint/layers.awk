@@ -14,7 +14,8 @@ BEGIN {
     may["mm"] = "^(arch/x86/|kernel/|mm/|boot/boot_info\\.h$)"
     may["replay"] = "^(arch/x86/|kernel/|mm/|replay/)"
     may["user"] = "^(user/|kernel/abi\\.h$)"
-    may["tools"] = "^(tools/|kernel/abi\\.h$|replay/log_format\\.h$)"
+    may["tools"] = "^(tools/|kernel/(abi|err|hash)\\.h$" \
+        "|replay/(log_format|store|store_format)\\.h$)"
     may["tests"] = "."
 
     also["kernel/main.c"] = "^replay/"     # the boot order starts every layer
