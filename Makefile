@@ -67,8 +67,8 @@ REPLAY_OBJS := $(addprefix replay/, \
     tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
     die.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
-    suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
-    suite_waiting.o)
+    suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o suite_threads.o \
+    suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 
@@ -253,6 +253,6 @@ include user/rules.mk
 include tests/host/rules.mk
 include tools/qemu-pmu/rules.mk
 
-host-tests: $(HOST_TESTS)
+host-tests: $(HOST_TESTS) tools build/tests/make_log
 
 -include $(OBJS:.o=.d) $(CREWLOG_OBJS:.o=.d) $(wildcard build/tools/*.d)

@@ -14,7 +14,7 @@
     X(-1001, ERR_BAD_ARCHIVE, "damaged program archive")                                           \
     X(-1002, ERR_NOT_FOUND, "no such program or log")                                              \
     X(-1003, ERR_NO_MEMORY, "out of memory")                                                       \
-    X(-1004, ERR_LOG_FULL, "the recording reached its size limit")                                 \
+    X(-1004, ERR_LOG_FULL, "the recording was given up before the run ended")                      \
     X(-1005, ERR_BAD_LOG, "damaged recording")                                                     \
     X(-1006, ERR_DIVERGED, "the replay diverged from the recording")                               \
     X(-1007, ERR_USAGE, "wrong arguments")                                                         \

@@ -30,8 +30,7 @@ static void match_name(struct recording *recording, void *argument)
 static void print_loaded(const struct recording *recording)
 {
     printk("log %u: %s (%s), %u threads, %llu events%s%s\n", recording->number, recording->file,
-           recording->command,
-           recording->slots, (unsigned long long)recording_events(recording),
+           recording->command, recording->slots, (unsigned long long)recording_events(recording),
            recording_complete(recording) ? "" : "; INCOMPLETE: ", recording->incomplete);
 }
 
@@ -106,7 +105,7 @@ static void print_file_line(const struct store_entry *entry, void *argument)
     (void)argument;
     printk("  %-24s %10llu bytes  %s%s\n", entry->name, (unsigned long long)entry->used,
            entry->flags & STORE_KEPT ? "saved" : "not saved",
-           entry->state == STORE_OPEN          ? ", being written"
+           entry->state == STORE_OPEN        ? ", being written"
            : (entry->flags & STORE_COMPLETE) ? ""
                                              : ", INCOMPLETE");
 }
@@ -266,8 +265,7 @@ static int command_send(int count, char **words)
     if (recording->on_disk)
         format_text(name, sizeof(name), "%s.crew", recording->file);
     else
-        format_text(name, sizeof(name), "%s-%u.crew", recording->header.program,
-                    recording->number);
+        format_text(name, sizeof(name), "%s-%u.crew", recording->header.program, recording->number);
     int error = send(recording, name);
     if (!error)
         printk("log %u went to %s as %s, %llu bytes\n", recording->number, send_port_name(), name,

@@ -85,9 +85,8 @@ const char *log_chunk_check(const void *bytes, uint32_t size, enum log_chunk_kin
         return "another chunk";
     if (chunk.length > LOG_CHUNK_MAX - sizeof(chunk) || LOG_CHUNK_BYTES(chunk.length) > size)
         return "the file ends within a chunk";
-    return checksum(bytes, (uint32_t)LOG_CHUNK_BYTES(chunk.length)) == chunk.crc
-               ? NULL
-               : "wrong checksum";
+    return checksum(bytes, (uint32_t)LOG_CHUNK_BYTES(chunk.length)) == chunk.crc ? NULL
+                                                                                 : "wrong checksum";
 }
 
 static bool end_reading(struct log_reader *reader, enum log_verdict verdict, const char *reason)

@@ -17,7 +17,8 @@
 uint32_t log_chunk_seal(void *bytes, enum log_chunk_kind kind, uint32_t slot, uint32_t length,
                         uint64_t file_id, uint64_t sequence);
 
-/* Whether bytes[0 … size) begin with a whole chunk of this kind and file. NULL, or what is wrong. */
+/* Whether bytes[0 … size) begin with a whole chunk of this kind and file. NULL, or what is wrong.
+ */
 const char *log_chunk_check(const void *bytes, uint32_t size, enum log_chunk_kind kind,
                             uint64_t file_id);
 

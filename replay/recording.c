@@ -88,9 +88,9 @@ void recording_set_command(struct recording *recording)
     for (uint32_t i = 0; i < header->argument_count && at < sizeof(header->arguments); i++) {
         const char *word = header->arguments + at;
         if (used < sizeof(recording->command))
-            used += (size_t)format_text(recording->command + used,
-                                        sizeof(recording->command) - used, "%s%s", i ? " " : "",
-                                        word);
+            used +=
+                (size_t)format_text(recording->command + used, sizeof(recording->command) - used,
+                                    "%s%s", i ? " " : "", word);
         at += strlen(word) + 1;
     }
 }

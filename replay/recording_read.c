@@ -95,11 +95,10 @@ static bool selector_is_safe(uint16_t selector)
 static bool thread_is_safe(const struct log_thread *thread)
 {
     return thread->rip < USER_END && thread->cs == SELECTOR_USER_CODE &&
-           thread->ss == SELECTOR_USER_DATA &&
-           (thread->rflags & ~RFLAGS_USER) == RFLAGS_ALWAYS && thread->fs_base < USER_END &&
-           selector_is_safe(thread->ds) && selector_is_safe(thread->es) &&
-           selector_is_safe(thread->fs) && selector_is_safe(thread->gs) &&
-           thread->index < UINT32_MAX / 2;
+           thread->ss == SELECTOR_USER_DATA && (thread->rflags & ~RFLAGS_USER) == RFLAGS_ALWAYS &&
+           thread->fs_base < USER_END && selector_is_safe(thread->ds) &&
+           selector_is_safe(thread->es) && selector_is_safe(thread->fs) &&
+           selector_is_safe(thread->gs) && thread->index < UINT32_MAX / 2;
 }
 
 static void fill_thread(struct checkpoint_thread *out, const struct log_thread *thread)
@@ -108,7 +107,7 @@ static void fill_thread(struct checkpoint_thread *out, const struct log_thread *
     out->index = thread->index;
     out->frame = (struct trap_frame){
 #define R(name) .name = thread->name
-        R(r15), R(r14), R(r13), R(r12), R(r11), R(r10), R(r9),  R(r8),     R(rbp), R(rdi),
+        R(r15), R(r14), R(r13), R(r12), R(r11), R(r10), R(r9), R(r8),     R(rbp), R(rdi),
         R(rsi), R(rdx), R(rcx), R(rbx), R(rax), R(rip), R(cs), R(rflags), R(rsp), R(ss),
 #undef R
     };
@@ -122,8 +121,7 @@ static void fill_thread(struct checkpoint_thread *out, const struct log_thread *
 
 static bool take_thread(struct loader *loader)
 {
-    struct checkpoint_thread *out =
-        &loader->recording->checkpoint.threads[loader->item.chunk.slot];
+    struct checkpoint_thread *out = &loader->recording->checkpoint.threads[loader->item.chunk.slot];
     struct log_thread thread;
     memcpy(&thread, loader->item.payload, sizeof(thread));
     if (!thread_is_safe(&thread))
@@ -263,8 +261,7 @@ int recording_read(const struct log_source *source, const struct stream_backing 
     return error;
 }
 
-const char *recording_check_block(const struct stream_block *block, uint32_t size,
-                                  uint64_t file_id)
+const char *recording_check_block(const struct stream_block *block, uint32_t size, uint64_t file_id)
 {
     const char *error = log_chunk_check(block, size, LOG_CHUNK_STREAM, file_id);
     if (error)

@@ -42,8 +42,26 @@ static void fill_thread(struct log_thread *out, const struct checkpoint_thread *
     const struct trap_frame *frame = &thread->frame;
     *out = (struct log_thread){
 #define R(name) .name = frame->name
-        R(r15), R(r14), R(r13), R(r12), R(r11), R(r10), R(r9),  R(r8),     R(rbp), R(rdi),
-        R(rsi), R(rdx), R(rcx), R(rbx), R(rax), R(rip), R(cs), R(rflags), R(rsp), R(ss),
+        R(r15),
+        R(r14),
+        R(r13),
+        R(r12),
+        R(r11),
+        R(r10),
+        R(r9),
+        R(r8),
+        R(rbp),
+        R(rdi),
+        R(rsi),
+        R(rdx),
+        R(rcx),
+        R(rbx),
+        R(rax),
+        R(rip),
+        R(cs),
+        R(rflags),
+        R(rsp),
+        R(ss),
 #undef R
         .index = thread->index,
         .fpu_bytes = fpu_bytes,

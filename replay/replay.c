@@ -358,8 +358,8 @@ int replay_thread_created(struct rec_thread *parent, struct thread *child)
 {
     struct session *session = parent->session;
     /* A thread that has logged nothing is not known to a recording that was cut. */
-    uint32_t limit = recording_complete(session->recording) ? session->recording->slots
-                                                            : LOG_MAX_SLOTS;
+    uint32_t limit =
+        recording_complete(session->recording) ? session->recording->slots : LOG_MAX_SLOTS;
     if (replay_over(parent))
         return ERR_FAILED;
     if (session->slots >= limit)

@@ -73,8 +73,8 @@ static int command_record(int count, char **words)
     return record_program(count - 1, words + 1, &recording);
 }
 
-/* replay | replay N | replay FILE | replay LOG N: a single number means how often, as one replays the
- * last log mostly. */
+/* replay | replay N | replay FILE | replay LOG N: a single number means how often, as one replays
+ * the last log mostly. */
 static int command_replay(int count, char **words)
 {
     unsigned long long times = 1;

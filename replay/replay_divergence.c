@@ -30,7 +30,8 @@ static void print_report(const struct rec_thread *rec, const char *kind, const c
                                : rec->cursor.error ? rec->cursor.error
                                                    : "nothing: the stream has ended");
     point_format(point, sizeof(point), &rec->point);
-    programs_symbol(symbol, sizeof(symbol), rec->session->recording->header.program, rec->point.rip);
+    programs_symbol(symbol, sizeof(symbol), rec->session->recording->header.program,
+                    rec->point.rip);
     printk("  actual    thread at %s%s%s\n", point, symbol[0] ? " in " : "", symbol);
     if (rec->thread)
         report_registers(thread_user_frame(rec->thread));

@@ -98,7 +98,8 @@ static void print_end(struct session *session, bool match, uint32_t n, uint64_t 
     const struct recording *recording = session->recording;
     printk("@replay prog=%s log=%u n=%u source=%s match=%s hash=%s exact=%llu slack=%llu "
            "steps=%llu ns=%llu events=%llu\n",
-           recording->header.program, recording->number, n, session->source->name, !match     ? "no"
+           recording->header.program, recording->number, n, session->source->name,
+           !match     ? "no"
            : complete ? "yes"
                       : "partial",
            hash_text(text, session->end_hash), (unsigned long long)session->exact,

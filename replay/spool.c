@@ -17,16 +17,16 @@
 
 struct spool {
     struct session *session;
-    struct log_disk_file *file;    /* the writer's, until it is done */
-    uint64_t next[LOG_MAX_SLOTS];  /* the writer's: block to write next */
-    uint64_t events[LOG_MAX_SLOTS]; /* the writer's: that the file has */
-    uint64_t backlog;              /* a; blocks that are closed and not written */
-    bool ending;                   /* a */
+    struct log_disk_file *file;        /* the writer's, until it is done */
+    uint64_t next[LOG_MAX_SLOTS];      /* the writer's: block to write next */
+    uint64_t events[LOG_MAX_SLOTS];    /* the writer's: that the file has */
+    uint64_t backlog;                  /* a; blocks that are closed and not written */
+    bool ending;                       /* a */
     char reason[RECORDING_REASON_MAX]; /* fixed before `ending` */
-    bool done;                     /* a */
-    int error;                     /* the writer's, until it is done */
-    uint32_t users;                /* a; writer and recorder: the last one frees it */
-    uint64_t flushed_ns;           /* the writer's */
+    bool done;                         /* a */
+    int error;                         /* the writer's, until it is done */
+    uint32_t users;                    /* a; writer and recorder: the last one frees it */
+    uint64_t flushed_ns;               /* the writer's */
     struct wait_queue work, room;
     char name[STORE_NAME_SIZE];
 };
@@ -178,8 +178,7 @@ static int start(struct spool *spool, struct session *session)
         return error;
     string_copy(spool->name, spool->file->name, sizeof(spool->name));
     error = recording_write_start(session->recording, &spool->file->sink);
-    struct thread *writer =
-        error ? NULL : thread_create_kernel("log-writer", writer_main, spool);
+    struct thread *writer = error ? NULL : thread_create_kernel("log-writer", writer_main, spool);
     if (!error && !writer)
         error = ERR_NO_MEMORY;
     if (error)

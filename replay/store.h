@@ -76,11 +76,11 @@ int store_read(const struct store *store, const struct store_entry *entry, uint6
 
 /* --- writing --- */
 
-/* Reserves the largest gap. When that is less than a quarter of the disk or 1 MiB, or the directory is
- * full, closed entries that are not KEPT are removed, the oldest first, until it is not; `removed` (may
- * be NULL) is told each one when that is on the disk. ERR_STORE_FULL: still less than 1 MiB, or no
- * entry (then nothing was removed). ERR_STORE_NAME: taken, empty, too long, or not printable.
- * ERR_STORE_OPEN: one is being written, or unfinished. */
+/* Reserves the largest gap. When that is less than a quarter of the disk or 1 MiB, or the directory
+ * is full, closed entries that are not KEPT are removed, the oldest first, until it is not;
+ * `removed` (may be NULL) is told each one when that is on the disk. ERR_STORE_FULL: still less
+ * than 1 MiB, or no entry (then nothing was removed). ERR_STORE_NAME: taken, empty, too long, or
+ * not printable. ERR_STORE_OPEN: one is being written, or unfinished. */
 int store_create(struct store *store, const char *name, uint64_t id, store_function *removed,
                  void *argument);
 

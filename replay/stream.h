@@ -46,8 +46,8 @@ struct stream {
     uint64_t blocks;
     bool open; /* the last block takes more events */
     struct log_coder coder;
-    uint64_t events; /* how many; the number of the last one */
-    uint64_t bytes;  /* coded events */
+    uint64_t events;      /* how many; the number of the last one */
+    uint64_t bytes;       /* coded events */
     uint64_t chunk_bytes; /* of the closed blocks as chunks of a file */
     const struct stream_backing *backing;
     uint64_t kept[STREAM_KEPT]; /* loaded blocks: number + 1; 0: none */

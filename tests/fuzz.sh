@@ -30,7 +30,7 @@ build_fuzzer() {
 }
 
 run_fuzzer() {
-    $OUT/fuzz_log -max_total_time="$SECONDS_TO_RUN" -timeout=10 -rss_limit_mb=1024 -max_len=65536 \
+    $OUT/fuzz_log -max_total_time="$SECONDS_TO_RUN" -timeout=60 -rss_limit_mb=1024 -max_len=65536 \
         -artifact_prefix=$OUT/ -print_final_stats=1 $OUT/corpus tests/fuzz/corpus \
         >$OUT/fuzz_log.txt 2>&1 || { tail -n 40 $OUT/fuzz_log.txt; return 1; }
 }

@@ -273,10 +273,12 @@ static void write_pages(const struct core *core)
         warn("%s: %" PRIu64 " pages lie in no mapping; left out", core->log->name, outside);
 }
 
+/* As Linux': otherwise gdb knows neither FS base nor the auxiliary vector. */
 static void write_headers(const struct core *core)
 {
     Elf64_Ehdr header = {
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT,
+                    ELFOSABI_LINUX},
         .e_type = ET_CORE,
         .e_machine = EM_X86_64,
         .e_version = EV_CURRENT,

@@ -102,6 +102,11 @@ function eventName(slot, index) {
     return `${slot}:${index + 1}`;
 }
 
+// Numbers beyond 2^53 are hexadecimal text already.
+function hex(number) {
+    return typeof number === 'number' ? `0x${number.toString(16)}` : number;
+}
+
 function place(thread, index) {
     return D.places[thread.r[index]];
 }
@@ -132,7 +137,7 @@ function describe(slot, index) {
     rows.push(['at', (symbol || address) + (line ? `, ${line}` : '')]);
     if (symbol)
         rows.push(['RIP', address]);
-    rows.push(['RCX', thread.c[index]]);
+    rows.push(['RCX', hex(thread.c[index])]);
     rows.push(['position', thread.order[index].toLocaleString('en')]);
     return { what: `thread ${slot}, event ${index + 1}: ${kind}`, rows };
 }

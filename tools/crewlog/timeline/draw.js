@@ -3,10 +3,10 @@
 // a column, transfers into one arrow for each pair of threads and column.
 'use strict';
 
-const SVG = 'http://www.w3.org/2000/svg';
 const GUTTER = 218, RIGHT = 18, AXIS = 26, ROW = 36, BAND = 20, GAP = 30;
 const COLUMN = 3, ARROW_COLUMN = 9, MOST_ARROWS = 700, GLYPH_ROOM = 8;
 const picture = document.getElementById('picture'), overview = document.getElementById('overview');
+const SVG = picture.namespaceURI;
 
 const view = { axis: 'order', from: 0, to: 1, first: 0, sort: 'transfers', search: '', picked: null };
 let width = 1200, bands = 10, listed = pages, elements = 0;
