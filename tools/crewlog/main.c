@@ -37,6 +37,7 @@ static void print_help(FILE *out)
                 commands[i].help);
     fputs(
         "\n"
+        "FILE is a recording, or IMAGE:NAME for one that is on a disk's image.\n"
         "--elf PROG: the recorded program, for names and source lines (by addr2line). One that\n"
         "is not the recorded one is refused, except with --force.\n"
         "Exit status: 0 fine; 1 the recording is cut, damaged or not complete, or (diff) the two\n"

@@ -10,8 +10,9 @@
 
 #define WIDTH 100
 #define PLACES_OF_A_PAGE 3
+#define SLOTS_WIDTH 6 /* of a list of threads that is cut */
 
-/* "0-3 5" */
+/* "0-3 5"; of many only the first and how many there are. */
 static const char *slots_text(uint64_t slots, char *out, size_t size)
 {
     size_t used = 0;
@@ -22,13 +23,15 @@ static const char *slots_text(uint64_t slots, char *out, size_t size)
             continue;
         while (last + 1 < LOG_MAX_SLOTS && slots >> (last + 1) & 1)
             last++;
-        int length = last == slot ? snprintf(out + used, size - used, "%s%u", used ? " " : "", slot)
-                                  : snprintf(out + used, size - used, "%s%u%s%u", used ? " " : "",
-                                             slot, last == slot + 1 ? " " : "-", last);
-        if (length < 0 || (size_t)length >= size - used)
-            break;
-        used += (size_t)length;
+        used += (size_t)snprintf(out + used, size - used, "%s%u", used ? " " : "", slot);
+        if (last > slot)
+            used += (size_t)snprintf(out + used, size - used, "%s%u", last == slot + 1 ? " " : "-",
+                                     last);
         slot = last;
+        if (used > SLOTS_WIDTH && slots >> 1 >> last) {
+            snprintf(out + used, size - used, " … (%d)", __builtin_popcountll(slots));
+            break;
+        }
     }
     return out;
 }
@@ -96,7 +99,7 @@ static void print_places(struct stats *stats, uint32_t page)
     struct stats_row *rows = stats_rows(stats, page, &count);
     uint64_t shown = rows_shown(stats, count, PLACES_OF_A_PAGE);
     for (uint64_t i = 0; i < shown; i++)
-        printf("      code:  %-46s %8" PRIu64 " reads %8" PRIu64 " writes  by %s\n", rows[i].place,
+        printf("      code:  %-42s %6" PRIu64 " reads %6" PRIu64 " writes  by %s\n", rows[i].place,
                rows[i].reads, rows[i].writes,
                slots_text(rows[i].threads, threads, sizeof(threads)));
     if (shown < count)
@@ -113,7 +116,7 @@ static void print_pages(struct stats *stats)
     printf("\ndata: %" PRIu64 " of %" PRIu64 " pages went from thread to thread\n", count,
            stats->owners.pages.count);
     if (count)
-        printf("  %-14s %9s %6s %9s %9s %9s %9s  %s\n", "page", "transfers", "share", "for reads",
+        printf("  %-14s %9s %6s %9s %9s %9s %9s  %s\n", "page", "transfers", "share", "reads",
                "writes", "events", "bytes", "threads");
     for (uint64_t i = 0; i < shown; i++) {
         const struct stats_page *page = stats_page(stats, pages[i]);
@@ -141,10 +144,10 @@ static void print_code(struct stats *stats)
     uint64_t shown = rows_shown(stats, count, UINT32_MAX);
     printf("\ncode: what got pages from other threads\n");
     if (count)
-        printf("  %-42s %9s %6s %9s %9s %6s  %s\n", "place", "transfers", "share", "for reads",
+        printf("  %-38s %9s %6s %7s %7s %5s  %s\n", "place", "transfers", "share", "reads",
                "writes", "pages", "threads");
     for (uint64_t i = 0; i < shown; i++)
-        printf("  %-42s %9" PRIu64 " %5.1f%% %9" PRIu64 " %9" PRIu64 " %6" PRIu64 "  %s\n",
+        printf("  %-38s %9" PRIu64 " %5.1f%% %7" PRIu64 " %7" PRIu64 " %5" PRIu64 "  %s\n",
                rows[i].place, rows[i].reads + rows[i].writes,
                share(rows[i].reads + rows[i].writes, stats->transfers), rows[i].reads,
                rows[i].writes, rows[i].pages,
