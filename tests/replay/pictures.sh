@@ -7,12 +7,13 @@ CREWLOG=build/tools/crewlog
 OUT=build/tests/pictures
 DISK_IMAGE=$OUT/disk.img
 PROGRAMS=(racey middle)
+COMMANDS=("record racey" "run middle 4 60") # which records itself, with all threads running
 rm -rf $OUT
 mkdir -p $OUT
 
 commands=
-for program in "${PROGRAMS[@]}"; do
-    commands+="record $program; save; "
+for command in "${COMMANDS[@]}"; do
+    commands+="$command; save; "
 done
 kernel_check pictures "two programs are recorded and saved" \
     DISK=$DISK_IMAGE DISK_SIZE=64M RUN="${commands}poweroff"
@@ -40,10 +41,15 @@ debugged() {
     cat "$OUT/$name.gdb"
     threads=$(grep -Ec '^[* ] [0-9]+ +LWP' "$OUT/$name.gdb")
     echo "RIP $rip, $threads threads"
-    grep -Eq "^=> $rip <[a-z_]+" "$OUT/$name.gdb" &&
+    grep -Eq "^=> $rip <[a-z_0-9]+" "$OUT/$name.gdb" &&
         [ "$threads" -eq "$(wc -l <"$OUT/$name.threads")" ] &&
         grep -q '^25 .*AT_RANDOM' "$OUT/$name.gdb"
 }
+
+thread_count() {
+    $CREWLOG dump --json "$DISK_IMAGE:$1" | grep -c '"record":"thread"'
+}
+tap_check "the second begins with several threads" test "$(thread_count "${NAMES[1]:-none}")" -gt 1
 
 for ((i = 0; i < ${#PROGRAMS[@]}; i++)); do
     name=${NAMES[i]:-none} elf=build/user/${PROGRAMS[i]}
