@@ -19,11 +19,13 @@
 
 _Static_assert(DISK_SECTOR == VIRTIO_BLK_SECTOR, "one size of sectors");
 
-/* A request is late when both are passed: time alone also passes while a host does not run us. With
- * interrupts off it must be found before the watchdog finds a lockup. */
-#define THREAD_LIMIT_NS 20000000000ull
-#define NOW_LIMIT_NS 3000000000ull
-#define LIMIT_LOOKS 100000u
+/* A request is late when both are passed: time alone also passes while a host does not run us, and
+ * a thread looks only when it gets the CPU. With interrupts off it must be found before the
+ * watchdog finds a lockup. */
+static const struct {
+    uint64_t ns;
+    uint32_t looks;
+} limits[] = {{20000000000ull, 1000}, {3000000000ull, 100000}}; /* by enum slot */
 
 enum slot { SLOT_THREAD, SLOT_NOW };
 _Static_assert(SLOT_NOW < VIRTIO_BLK_SLOTS, "the driver has a slot for each");
@@ -88,13 +90,12 @@ static void give_up(const char *why)
 
 static bool is_late(struct request *request)
 {
-    uint64_t limit = request->slot == SLOT_NOW ? NOW_LIMIT_NS : THREAD_LIMIT_NS;
     uint64_t now = timer_now_ns();
-    if (request->looks < LIMIT_LOOKS)
+    if (request->looks < limits[request->slot].looks)
         request->looks++;
     /* A thread may have come to a CPU whose clock is a little behind. */
-    return request->looks == LIMIT_LOOKS && now > request->submitted &&
-           now - request->submitted > limit;
+    return request->looks == limits[request->slot].looks && now > request->submitted &&
+           now - request->submitted > limits[request->slot].ns;
 }
 
 /* VIRTIO_BLK_PENDING, or how the request ended. */

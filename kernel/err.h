@@ -36,7 +36,7 @@
     X(-1040, ERR_STORE_BLANK, "the disk is blank: it was never formatted")                         \
     X(-1041, ERR_STORE_FOREIGN, "the disk holds something else: it is not touched")                \
     X(-1042, ERR_STORE_VERSION, "the disk was formatted by another version")                       \
-    X(-1043, ERR_STORE_DAMAGED, "the disk's superblock or both copies of its directory are damaged")\
+    X(-1043, ERR_STORE_DAMAGED, "the superblock or both directories of the disk are damaged")      \
     X(-1044, ERR_STORE_SIZE, "the disk is too small, or smaller than when it was formatted")       \
     X(-1045, ERR_STORE_FULL, "no room on the disk for another recording")                          \
     X(-1046, ERR_STORE_OPEN, "a recording on the disk is still open")                              \
@@ -52,7 +52,7 @@ enum err {
 #undef X
 };
 
-/* "ERR_LOG_FULL: the recording reached its size limit"; for unknown codes "error N". The string is
+/* "ERR_LOG_FULL: the recording was given up before …"; for unknown codes "error N". The string is
  * static, but for unknown codes, where it is per call site of one thread at a time. */
 const char *err_text(int64_t code);
 

@@ -11,6 +11,7 @@
 #include "replay/replay.h"
 #include "replay/replay_commands.h"
 #include "replay/replay_session.h"
+#include "replay/store_disk.h"
 
 static bool replaying(const struct thread *thread)
 {
@@ -241,4 +242,5 @@ void replay_init(void)
     witness_detect();
     recorder_register(&replay_recorder);
     replay_commands_register();
+    store_disk_init();
 }

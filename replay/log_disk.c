@@ -7,42 +7,16 @@
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/string.h"
-#include "kernel/waitqueue.h"
 #include "mm/heap.h"
+#include "replay/store_disk.h"
 
 #define BUFFER_BYTES (128u << 10)
 #define WINDOW_BYTES (64u << 10)
 
-static struct mutex store_mutex = {.queue = WAIT_QUEUE_INIT(store_mutex.queue, "log disk")};
-static struct store store;                                  /* store_mutex */
-static const char *absence = "it has not been mounted yet"; /* store_mutex; NULL: mounted */
-
-/* --- the device --- */
-
-static int device_read(void *context, uint64_t sector, uint32_t count, void *buffer)
-{
-    (void)context;
-    return disk_read(sector, count, buffer);
-}
-
-static int device_write(void *context, uint64_t sector, uint32_t count, const void *buffer)
-{
-    (void)context;
-    return disk_write(sector, count, buffer);
-}
-
-static int device_flush(void *context)
-{
-    (void)context;
-    return disk_flush();
-}
-
-static struct store_device device = {
-    .read = device_read, .write = device_write, .flush = device_flush};
-
 /* --- reading a file: a window of whole sectors, moved along --- */
 
 struct window {
+    const struct store *store;
     const struct store_entry *entry;
     uint8_t *bytes;
     uint64_t start;
@@ -55,7 +29,7 @@ static bool move_window(struct window *window, uint64_t offset)
     window->start = offset / DISK_SECTOR * DISK_SECTOR;
     uint64_t left = window->limit - window->start;
     window->length = left < WINDOW_BYTES ? (uint32_t)left : WINDOW_BYTES;
-    if (store_read(&store, window->entry, window->start, window->length, window->bytes) == 0)
+    if (store_read(window->store, window->entry, window->start, window->length, window->bytes) == 0)
         return true;
     window->length = 0;
     return false;
@@ -79,11 +53,12 @@ static bool read_window(void *context, uint64_t offset, void *out, uint32_t leng
     return true;
 }
 
-static bool open_window(struct window *window, const struct store_entry *entry)
+static bool open_window(struct window *window, const struct store *store,
+                        const struct store_entry *entry)
 {
     bool open = entry->state == STORE_OPEN;
     uint64_t bytes = open ? entry->sectors * DISK_SECTOR : entry->used;
-    *window = (struct window){.entry = entry, .bytes = kmalloc(WINDOW_BYTES)};
+    *window = (struct window){.store = store, .entry = entry, .bytes = kmalloc(WINDOW_BYTES)};
     window->limit = (bytes + DISK_SECTOR - 1) / DISK_SECTOR * DISK_SECTOR;
     return window->bytes != NULL;
 }
@@ -97,14 +72,13 @@ struct scan {
 };
 
 /* How far a file reaches that nobody closed. Behind it lies what was there before. */
-static int scan_file(const struct store *unused, const struct store_entry *entry,
+static int scan_file(const struct store *store, const struct store_entry *entry,
                      struct store_scan *out, void *argument)
 {
     struct window window;
     struct scan *scan = kzalloc(sizeof(*scan));
-    (void)unused;
     (void)argument;
-    if (!scan || !open_window(&window, entry)) {
+    if (!scan || !open_window(&window, store, entry)) {
         kfree(scan);
         return ERR_NO_MEMORY;
     }
@@ -134,61 +108,41 @@ static void count_entry(const struct store_entry *entry, void *argument)
     count->unsaved += !(entry->flags & STORE_KEPT);
 }
 
-static void announce(void)
+static void announce(const struct store *store)
 {
     struct count count = {0};
-    store_for_each(&store, count_entry, &count);
+    store_for_each(store, count_entry, &count);
     printk("disk: %u recording%s, %u of them not saved, room for %llu MiB\n", count.all,
            count.all == 1 ? "" : "s", count.unsaved,
-           (unsigned long long)(store_largest_gap(&store) >> 11));
-}
-
-static int mount(void)
-{
-    device.sectors = disk_sectors();
-    device.read_only = disk_read_only();
-    int error = store_mount(&store, &device);
-    if (error == ERR_STORE_BLANK && !device.read_only) {
-        printk("disk: blank; made a store of recordings\n");
-        error = store_format(&store, &device, recording_new_id());
-    }
-    if (!error && !device.read_only)
-        error = store_recover(&store, scan_file, NULL);
-    absence = error ? err_text(error) : NULL;
-    return error;
+           (unsigned long long)(store_largest_gap(store) >> 11));
 }
 
 void log_disk_mount(void)
 {
-    mutex_lock(&store_mutex);
+    struct store *store;
     if (!disk_present())
-        absence = disk_absence();
-    else if (mount() != 0)
-        printk("disk: not used: %s\n", absence);
-    else
-        announce();
-    mutex_unlock(&store_mutex);
+        return;
+    int error = store_disk_open(&store);
+    if (error) {
+        printk("disk: not used: %s\n", err_text(error));
+        return;
+    }
+    if (!disk_read_only())
+        error = store_recover(store, scan_file, NULL);
+    if (error)
+        printk("disk: nothing can be written: %s\n", err_text(error));
+    announce(store);
+    store_disk_release();
 }
 
 const char *log_disk_absence(void)
 {
-    mutex_lock(&store_mutex);
-    const char *text = absence;
-    mutex_unlock(&store_mutex);
-    return text;
-}
-
-int log_disk_format(void)
-{
-    if (!disk_present())
-        return ERR_NO_DISK;
-    mutex_lock(&store_mutex);
-    device.sectors = disk_sectors();
-    device.read_only = disk_read_only();
-    int error = store.writing ? ERR_BUSY : store_format(&store, &device, recording_new_id());
-    absence = error ? err_text(error) : NULL;
-    mutex_unlock(&store_mutex);
-    return error;
+    struct store *store;
+    int error = store_disk_open(&store);
+    if (error)
+        return error == ERR_NO_DISK ? disk_absence() : err_text(error);
+    store_disk_release();
+    return NULL;
 }
 
 /* --- writing --- */
@@ -201,9 +155,12 @@ _Static_assert(offsetof(struct log_disk_file, sink) == 0, "file_of");
 
 static int write_out(struct log_disk_file *file, uint32_t length)
 {
-    mutex_lock(&store_mutex);
-    int error = store_append(&store, file->buffer, length);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    int error = store_disk_open(&store);
+    if (error)
+        return error;
+    error = store_append(store, file->buffer, length);
+    store_disk_release();
     if (error)
         return error;
     memmove(file->buffer, file->buffer + length, file->used - length);
@@ -232,10 +189,14 @@ static void say_removed(const struct store_entry *entry, void *argument)
 
 static int create(struct log_disk_file *file, const char *program)
 {
-    if (absence)
-        return ERR_NO_DISK;
-    store_unique_name(&store, program, file->name);
-    return store_create(&store, file->name, file->sink.file_id, say_removed, NULL);
+    struct store *store;
+    int error = store_disk_open(&store);
+    if (error)
+        return error;
+    store_unique_name(store, program, file->name);
+    error = store_create(store, file->name, file->sink.file_id, say_removed, NULL);
+    store_disk_release();
+    return error;
 }
 
 int log_disk_create(const char *program, struct log_disk_file **out)
@@ -247,9 +208,7 @@ int log_disk_create(const char *program, struct log_disk_file **out)
         file->buffer = buffer;
         file->sink.write = sink_write;
         file->sink.file_id = recording_new_id();
-        mutex_lock(&store_mutex);
         error = create(file, program);
-        mutex_unlock(&store_mutex);
     }
     if (error) {
         kfree(buffer);
@@ -277,9 +236,11 @@ int log_disk_flush(struct log_disk_file *file)
 
 uint64_t log_disk_room(const struct log_disk_file *file)
 {
-    mutex_lock(&store_mutex);
-    uint64_t room = store_room(&store);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    if (store_disk_open(&store) != 0)
+        return 0;
+    uint64_t room = store_room(store);
+    store_disk_release();
     return room > file->used ? room - file->used : 0;
 }
 
@@ -287,9 +248,12 @@ int log_disk_close(struct log_disk_file *file, bool complete)
 {
     int error = log_disk_flush(file);
     uint64_t used = error ? file->sink.offset - file->used : file->sink.offset;
-    mutex_lock(&store_mutex);
-    int closing = store_close(&store, used, complete && !error);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    int closing = store_disk_open(&store);
+    if (!closing) {
+        closing = store_close(store, used, complete && !error);
+        store_disk_release();
+    }
     kfree(file->buffer);
     kfree(file);
     return error ? error : closing;
@@ -332,22 +296,22 @@ static void set_file(struct recording *recording, const struct store_entry *entr
     recording->on_disk = true;
 }
 
-static const struct store_entry *newest(void)
+static const struct store_entry *newest(const struct store *store)
 {
     const struct store_entry *found = NULL;
     for (unsigned i = 0; i < STORE_ENTRIES; i++) {
-        const struct store_entry *entry = &store.directory.entries[i];
+        const struct store_entry *entry = &store->directory.entries[i];
         if (entry->state == STORE_CLOSED && (!found || entry->order > found->order))
             found = entry;
     }
     return found;
 }
 
-static int load(const struct store_entry *entry, struct recording **out,
+static int load(const struct store *store, const struct store_entry *entry, struct recording **out,
                 char reason[RECORDING_REASON_MAX])
 {
     struct window window;
-    if (!open_window(&window, entry))
+    if (!open_window(&window, store, entry))
         return ERR_NO_MEMORY;
     struct log_source source = {.read = read_window, .context = &window, .size = entry->used};
     struct stream_backing backing = backing_of(entry);
@@ -360,49 +324,59 @@ static int load(const struct store_entry *entry, struct recording **out,
 
 int log_disk_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX])
 {
+    struct store *store;
     string_copy(reason, "out of memory", RECORDING_REASON_MAX);
-    mutex_lock(&store_mutex);
-    const struct store_entry *entry = NULL;
-    if (!absence)
-        entry = name ? store_find(&store, name) : newest();
-    int error = entry ? load(entry, out, reason) : absence ? ERR_NO_DISK : ERR_NOT_FOUND;
-    mutex_unlock(&store_mutex);
+    int error = store_disk_open(&store);
+    if (error)
+        return error;
+    const struct store_entry *entry = name ? store_find(store, name) : newest(store);
+    error = entry ? load(store, entry, out, reason) : ERR_NOT_FOUND;
+    store_disk_release();
     return error;
 }
 
 void log_disk_adopt(const char *name, struct recording *recording)
 {
-    mutex_lock(&store_mutex);
-    const struct store_entry *entry = absence ? NULL : store_find(&store, name);
-    if (entry) {
-        recording->backing = backing_of(entry);
-        set_file(recording, entry);
+    struct store *store;
+    if (store_disk_open(&store) == 0) {
+        const struct store_entry *entry = store_find(store, name);
+        if (entry) {
+            recording->backing = backing_of(entry);
+            set_file(recording, entry);
+        }
+        store_disk_release();
     }
-    mutex_unlock(&store_mutex);
     for (uint32_t slot = 0; slot < LOG_MAX_SLOTS; slot++)
         recording->streams[slot].backing = &recording->backing;
 }
 
 int log_disk_delete(const char *name)
 {
-    mutex_lock(&store_mutex);
-    int error = absence ? ERR_NO_DISK : store_delete(&store, name);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    int error = store_disk_open(&store);
+    if (error)
+        return error;
+    error = store_delete(store, name);
+    store_disk_release();
     return error;
 }
 
 int log_disk_keep(const char *name)
 {
-    mutex_lock(&store_mutex);
-    int error = absence ? ERR_NO_DISK : store_keep(&store, name, true);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    int error = store_disk_open(&store);
+    if (error)
+        return error;
+    error = store_keep(store, name, true);
+    store_disk_release();
     return error;
 }
 
 void log_disk_for_each(store_function *function, void *argument)
 {
-    mutex_lock(&store_mutex);
-    if (!absence)
-        store_for_each(&store, function, argument);
-    mutex_unlock(&store_mutex);
+    struct store *store;
+    if (store_disk_open(&store) != 0)
+        return;
+    store_for_each(store, function, argument);
+    store_disk_release();
 }

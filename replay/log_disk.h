@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings on the disk (kernel/disk.h), in the layout of store.h.
+/* Recordings on the disk, in its store (store_disk.h).
  *
- * The disk is mounted at boot. A blank one is formatted then; one that holds something else is left
- * alone. Context: threads, interrupts on, no spinlock, but where said. Lock: a mutex of its own.
+ * Context: threads, interrupts on, no spinlock, but where said. Lock: the store's mutex.
  */
 #ifndef REPLAY_LOG_DISK_H
 #define REPLAY_LOG_DISK_H
@@ -10,13 +9,10 @@
 #include "replay/recording_file.h"
 #include "replay/store.h"
 
-void log_disk_mount(void); /* at boot; says on the console what there is */
+void log_disk_mount(void); /* at boot; ends what a power cut left open, says what there is */
 
 /* NULL: it can be used. Else why not, for people. */
 const char *log_disk_absence(void);
-
-/* Makes it an empty store, whatever it holds. */
-int log_disk_format(void);
 
 /* --- writing: one file at a time, by one thread at a time --- */
 

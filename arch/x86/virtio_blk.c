@@ -33,6 +33,7 @@
     X(4, GEOMETRY)                                                                                 \
     X(5, RO)                                                                                       \
     X(6, BLK_SIZE)                                                                                 \
+    X(7, SCSI)                                                                                     \
     X(9, FLUSH)                                                                                    \
     X(10, TOPOLOGY)                                                                                \
     X(11, CONFIG_WCE)                                                                              \
@@ -41,6 +42,7 @@
     X(14, WRITE_ZEROES)                                                                            \
     X(15, LIFETIME)                                                                                \
     X(16, SECURE_ERASE)                                                                            \
+    X(24, NOTIFY_ON_EMPTY)                                                                         \
     X(27, ANY_LAYOUT)                                                                              \
     X(28, INDIRECT_DESC)                                                                           \
     X(29, EVENT_IDX)                                                                               \

@@ -98,7 +98,11 @@ $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAK
     replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,store,$(STORE_FILES)))
+$(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))
+$(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
+$(eval $(call host_test,virtio_pci,))
 
 # --- files that no kernel recorded ----------------------------------------------------------------
 

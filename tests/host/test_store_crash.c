@@ -79,6 +79,10 @@ static void run_scenario(void)
     disk.noting = true;
     device = sim_device(&disk);
     CALL(store_format(&store, &device, 0x1234));
+    for (unsigned i = 0; i < 7; i++) { /* what is removed later is in several sectors */
+        static const char *const names[] = {"t.1", "t.2", "t.3", "t.4", "t.5", "t.6", "t.7"};
+        recording(names[i], 20 + i, 8, true);
+    }
     recording("a.1", 1, 300, true);
     CALL(store_keep(&store, "a.1", true));
     recording("a.2", 2, 1200, false);

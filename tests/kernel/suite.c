@@ -23,6 +23,7 @@ static const struct suite *const suites[] = {
     &suite_frames,      &suite_heap,      &suite_paging,   &suite_locks,
     &suite_waiting,     &suite_threads,   &suite_calls,    &suite_console,
     &suite_user_memory, &suite_processes, &suite_recorder, &suite_recording_file,
+    &suite_user_memory, &suite_processes, &suite_recorder, &suite_disk,
 };
 #define SUITES (sizeof suites / sizeof suites[0])
 

@@ -6,8 +6,8 @@
 CREWLOG=build/tools/crewlog
 WORK=build/tests/crewlog-real
 DISK_IMAGE=$WORK/disk.img
-PROGRAMS=("falseshare 2 400" "falseshare 2 400" "pingpong 20" "racey 3 300" "producer-consumer" "middle"
-    "mapper" "crash null")
+PROGRAMS=("falseshare 2 400" "falseshare 2 400" "pingpong 20" "racey 3 300" "producer-consumer"
+    "middle" "mapper" "crash null")
 rm -rf $WORK
 mkdir -p $WORK
 
@@ -17,7 +17,8 @@ for ((i = 0; i < ${#PROGRAMS[@]}; i++)); do
 done
 SHOWN=(1 4 6 8) # by `log`; the others are long
 commands+=$(printf 'log %d; ' "${SHOWN[@]}")
-# Damaged copies of pingpong, log 3, whose promotions all but a few are of one page: what breaks a rule, and what only a replay can find.
+# Damaged copies of pingpong, log 3, whose promotions all but a few are of one page: what breaks a
+# rule, and what only a replay can find.
 BROKEN=(wrong-page missing-event extra-event wrong-dependency cut)
 UNBROKEN=(wrong-tick wrong-value)
 log=${#PROGRAMS[@]}
