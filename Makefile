@@ -62,9 +62,9 @@ REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
     log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
     record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
-    replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o spool.o \
-    store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o tick_select.o \
-    tick_step.o tick_tf.o tour.o)
+    replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o replay_thread.o \
+    session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
+    tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
     die.o suite.o suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o \
     suite_locks.o suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o \

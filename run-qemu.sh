@@ -20,7 +20,7 @@
 #            large. Without it there is no disk (make run: build/recordings.img)
 #   DISK_DEVICE    modern, transitional (default) or legacy: the virtio interfaces it offers
 #   DISK_READONLY  1: the kernel cannot write to it
-#   LOGS     files of recordings, parted by blanks, which the boot loader hands to the kernel (`load`)
+#   LOGS     files of recordings, parted by blanks, that the boot loader hands over (`load`)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
 #   EXPORT   directory for the files that the kernel sends to the second serial port (default

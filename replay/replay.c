@@ -58,19 +58,6 @@ static bool apply_promotion(struct rec_thread *rec, struct user_page **page)
     return true;
 }
 
-static _Noreturn void stop_thread(struct rec_thread *rec)
-{
-    struct trap_frame *frame = thread_user_frame(rec->thread);
-    irq_enable();
-    __atomic_add_fetch(&rec->session->exact, 1, __ATOMIC_RELAXED);
-    replay_event_done(rec);
-    if (rec->has_next)
-        replay_diverge(rec, "extra-event", "events after the end of the thread");
-    session_end_thread(rec, frame, LOG_STOP);
-    replay_check_stuck(rec);
-    process_end_thread();
-}
-
 /* Demotions before an event that the instruction at this point causes by trapping, without using
  * the page (it would have been promoted again): they may have come after the trap, so it comes
  * first. */
@@ -101,7 +88,7 @@ static bool apply_here(struct rec_thread *rec)
             replay_apply_due(rec);
         break;
     case LOG_STOP:
-        stop_thread(rec);
+        replay_stop_thread(rec);
     case LOG_PROMOTE:
         /* By itself it comes as a fault; after another event of this point it may not. */
         if (rec->done > 0 && log_point_equal(&rec->consumed, &rec->point)) {
@@ -128,15 +115,6 @@ static void check_not_past(struct rec_thread *rec)
                        (unsigned long long)(rec->point.ticks - rec->next.point.ticks));
 }
 
-static _Noreturn void end_cut_thread(struct rec_thread *rec, struct trap_frame *frame)
-{
-    irq_enable();
-    session_end_thread(rec, frame, LOG_STOP);
-    wait_queue_wake_all(&rec->progress_made);
-    replay_check_stuck(rec);
-    process_end_thread();
-}
-
 bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->point = point_make(rec->ticks.ticks, frame);
@@ -145,7 +123,7 @@ bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
             return false;
     check_not_past(rec);
     if (rec->cut)
-        end_cut_thread(rec, frame);
+        replay_end_cut_thread(rec);
     if (replay_over(rec))
         return false; /* the process is ending: so will we, at the next look */
     /* A synchronous event comes by itself; the stop behind it is for when it does not. */
@@ -350,62 +328,4 @@ int64_t replay_owner(struct rec_thread *rec)
     else
         replay_event_done(rec);
     return (int64_t)count;
-}
-
-/* --- threads --- */
-
-int replay_thread_created(struct rec_thread *parent, struct thread *child)
-{
-    struct session *session = parent->session;
-    /* A thread that has logged nothing is not known to a recording that was cut. */
-    uint32_t limit =
-        recording_complete(session->recording) ? session->recording->slots : LOG_MAX_SLOTS;
-    if (replay_over(parent))
-        return ERR_FAILED;
-    if (session->slots >= limit)
-        return ERR_TOO_MANY_THREADS; /* as in the recording, or the result tells */
-    struct rec_thread *rec = session_add_thread(session, child);
-    if (!rec)
-        return ERR_NO_MEMORY;
-    replay_open(rec);
-    wait_queue_wake_all(&session->process->changed);
-    return 0;
-}
-
-static void finish_thread(struct rec_thread *rec, const char *extra)
-{
-    if (!replay_over(rec) && rec->has_next)
-        replay_diverge(rec, "extra-event", "%s", extra);
-    session_end_thread(rec, thread_user_frame(rec->thread), LOG_EXIT);
-    wait_queue_wake_all(&rec->progress_made);
-    replay_check_stuck(rec);
-}
-
-void replay_exit(struct rec_thread *rec, uint64_t status)
-{
-    if (replay_expect(rec, LOG_EXIT)) {
-        if (rec->next.a != status)
-            replay_diverge(rec, "wrong-value", "exit status %llu", (unsigned long long)status);
-        else
-            replay_event_done(rec);
-    }
-    finish_thread(rec, "events after the thread's exit");
-}
-
-/* Its process is ending: after a divergence, here or in another thread. */
-void replay_stopped(struct rec_thread *rec)
-{
-    session_end_thread(rec, thread_user_frame(rec->thread), LOG_STOP);
-}
-
-/* The recording ended inside of this call, and so does the replay; or another thread was stopping
- * it at that moment, and this call was wound back. */
-int64_t replay_stop_rec(struct rec_thread *rec)
-{
-    replay_apply_due(rec);
-    if (rec->has_next && rec->next.kind == LOG_RESULT)
-        return ERR_EINTR;
-    if (replay_expect(rec, LOG_STOP))
-        stop_thread(rec);
-    return ERR_EINTR;
 }

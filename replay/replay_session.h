@@ -64,6 +64,12 @@ static inline bool replay_over(const struct rec_thread *rec)
            __atomic_load_n(&rec->session->cut, __ATOMIC_ACQUIRE);
 }
 
+/* --- replay_thread.c --- */
+
+/* The thread is at its STOP; and: it has been cut (replay_cut). */
+_Noreturn void replay_stop_thread(struct rec_thread *rec);
+_Noreturn void replay_end_cut_thread(struct rec_thread *rec);
+
 /* --- replay.c --- */
 
 void replay_enter(struct rec_thread *rec, struct trap_frame *frame);

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Checks a page of `crewlog timeline`: well-formed HTML that refers to nothing outside, and data that
-# keep their own rules. Prints what is wrong and fails, or one line of numbers.
+# Checks a page of `crewlog timeline`: well-formed HTML that refers to nothing outside, and data
+# that keep their own rules. Prints what is wrong and fails, or one line of numbers.
 #
 #   perl tests/tools/check_timeline.pl PAGE.html
 use strict;

@@ -166,7 +166,8 @@ hostile_programs() {
         ! grep -E 'Sanitizer|runtime error' $WORK/out || return 1
     done
     # The file header and the section headers, byte by byte.
-    local sections=$(($(readelf -h $ELF | sed -n 's/.*Start of section headers: *\([0-9]*\).*/\1/p')))
+    local sections
+    sections=$(readelf -h $ELF | sed -n 's/.*Start of section headers: *\([0-9]*\).*/\1/p')
     for place in 40 41 46 47 58 60 62 $(seq $((sections + 64)) 37 $((sections + 800))); do
         cp $ELF $WORK/hostile
         printf '\377\377\377' | dd of=$WORK/hostile bs=1 seek="$place" conv=notrunc status=none

@@ -59,7 +59,8 @@ tap_check "it has three mappings" \
     sh -c "test \$(readelf -lW $OUT/core | grep -c '^  LOAD ') -eq 3"
 tap_check "it has notes of each thread" \
     sh -c "test \$(readelf -nW $OUT/core 2>/dev/null | grep -c NT_PRSTATUS) -eq 4"
-tap_check "readelf has nothing to complain of" sh -c "! readelf -aW $OUT/core 2>&1 | grep -i warning"
+tap_check "readelf has nothing to complain of" \
+    sh -c "! readelf -aW $OUT/core 2>&1 | grep -i warning"
 
 # page ADDRESS: is what the core file has there what the recording has?
 page_matches() {

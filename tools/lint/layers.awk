@@ -18,11 +18,12 @@ BEGIN {
         "|replay/(log_format|store|store_format)\\.h$)"
     may["tests"] = "."
 
+    also["replay/log_module.c"] = "^boot/boot_info\\.h$" # recordings as modules
     also["kernel/main.c"] = "^replay/"     # the boot order starts every layer
     also["tools/qemu-pmu/pmu_classify.c"] = "^arch/x86/insn\\.h$" # one table of instructions
     # crewlog reads recordings with the kernel's own code.
-    also_below["tools/crewlog/"] = "^(replay/(log_(check|codec|file)|event_text|store)\\.h" \
-        "|kernel/(err|hash|names)\\.h)$"
+    also_below["tools/crewlog/"] = "^(replay/(log_(check|codec|file)|event_text)\\.h" \
+        "|kernel/names\\.h)$"
     also["tools/gen_asm.c"] = "^arch/x86/" # writes the C constants that assembly needs
 
     # Generated into build/gen/, which NASM searches.
