@@ -219,7 +219,7 @@ build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h f
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
 # crewlog: its own files, and the kernel's that know the format of recordings.
-CREWLOG_OBJS := $(addprefix build/tools/obj/, \
+CREWLOG_OBJS := $(addprefix build/tools/crewlog-obj/, \
     $(addprefix tools/crewlog/, diff.o diff_report.o dump.o export.o export_chrome.o \
     export_core.o extract.o file.o history.o image.o info.o json.o lines.o log.o main.o owners.o \
     program.o stats.o stats_json.o stats_print.o stats_rows.o table.o timeline.o timeline_page.o \
@@ -228,12 +228,12 @@ CREWLOG_OBJS := $(addprefix build/tools/obj/, \
     store_check.o store_mount.o) \
     $(addprefix kernel/, err.o format.o hash.o names.o string.o) arch/x86/vectors.o)
 
-build/tools/obj/%.o: %.c
+build/tools/crewlog-obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo '  HOST  $<'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -D_GNU_SOURCE -MD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-build/tools/obj/tools/crewlog/timeline_page.o: $(wildcard tools/crewlog/timeline/*)
+build/tools/crewlog-obj/tools/crewlog/timeline_page.o: $(wildcard tools/crewlog/timeline/*)
 
 build/tools/crewlog: $(CREWLOG_OBJS)
 	@echo '  HOST  $@'
@@ -253,6 +253,6 @@ include user/rules.mk
 include tests/host/rules.mk
 include tools/qemu-pmu/rules.mk
 
-host-tests: $(HOST_TESTS) tools build/tests/make_log
+host-tests: $(HOST_TESTS) tools build/tests/make_log build/tests/crewlog
 
 -include $(OBJS:.o=.d) $(CREWLOG_OBJS:.o=.d) $(wildcard build/tools/*.d)

@@ -113,7 +113,7 @@ build/tests/make_log: $(MAKE_LOG_FILES) $(wildcard replay/log_*.h tests/host/log
 	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -o $@ $(MAKE_LOG_FILES)
 
 # crewlog with sanitizers, for what is damaged on purpose.
-CHECKED_CREWLOG_OBJS := $(CREWLOG_OBJS:build/tools/obj/%=$(HOST_TEST_BUILD)/obj/%)
+CHECKED_CREWLOG_OBJS := $(CREWLOG_OBJS:build/tools/crewlog-obj/%=$(HOST_TEST_BUILD)/obj/%)
 build/tests/crewlog: $(CHECKED_CREWLOG_OBJS)
 	@echo '  HOST  $@'
 	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -o $@ $^

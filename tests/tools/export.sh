@@ -123,4 +123,23 @@ else
             shows '^=> 0x[0-9a-f]+ <main' $PROGRAM $OUT/core -ex 'x/i $pc'
     fi
 fi
+
+# --- hostile files: the fuzzer's, read by a crewlog with sanitizers ---
+
+# Exit statuses beyond 2 are crashes. Every fourth file: they are many.
+no_crash() {
+    local file status
+    for file in $(printf '%s\n' tests/fuzz/corpus/* | awk 'NR % 4 == 0'); do
+        for arguments in timeline "export --chrome" "export --core"; do
+            status=0
+            # shellcheck disable=SC2086
+            build/tests/crewlog $arguments "$file" -o $OUT/hostile 2>$OUT/hostile.txt || status=$?
+            [ $status -le 2 ] && continue
+            echo "crewlog $arguments $file: status $status"
+            cat $OUT/hostile.txt
+            return 1
+        done
+    done
+}
+tap_check "files of the fuzzer's corpus do not crash it" no_crash
 tap_done

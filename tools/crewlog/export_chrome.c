@@ -31,46 +31,45 @@ static void put_name(const char *name)
     json_quote(name, strlen(name));
 }
 
-static void put_args(const struct moment *moment, uint64_t number, const struct history *history)
+/* The moment as it was decoded, without what it depends on. */
+static struct log_event event_of(const struct moment *moment, const struct history *history)
 {
-    char text[EVENT_TEXT_BYTES];
-    struct log_event event = {
+    return (struct log_event){
         .point = moment->point,
         .kind = moment->kind,
         .rights = moment->rights,
         .a = moment->a,
         .b = moment->b,
         .page = moment->page == NO_PAGE ? 0 : history->pages.keys[moment->page],
-        .dep_count = (uint8_t)moment->dep_count,
     };
+}
+
+static void put_args(const struct moment *moment, uint64_t number, const struct history *history)
+{
+    char text[EVENT_TEXT_BYTES];
+    struct log_event event = event_of(moment, history);
+    event.dep_count = (uint8_t)moment->dep_count;
     for (uint32_t i = 0; i < moment->dep_count; i++) {
         struct moment_name dep = history->deps[moment->first_dep + i];
         event.deps[i] = (struct log_dep){.slot = dep.slot, .event = dep.index + 1ull};
     }
     event_format(text, sizeof(text), number, &event);
     fputs(",\"args\":{\"event\":", stdout);
-    json_quote(text, sizeof(text));
+    json_quote(text, strlen(text));
     printf(",\"ticks\":%" PRIu64 ",\"rip\":\"0x%" PRIx64 "\"}}", moment->point.ticks,
            moment->point.rip);
 }
 
-/* "promote 0x404000 write", "syscall 202 futex": what the text says up to what depends on others.
- */
+/* "promote page 0x404000 write", "syscall 202 futex": the event's text without number and point. */
 static void name_event(const struct moment *moment, const struct history *history, char *out,
                        unsigned size)
 {
-    struct log_event event = {
-        .kind = moment->kind,
-        .rights = moment->rights,
-        .a = moment->a,
-        .b = moment->b,
-        .page = moment->page == NO_PAGE ? 0 : history->pages.keys[moment->page],
-    };
+    struct log_event event = event_of(moment, history);
     event_format(out, size, 0, &event);
     char *end = strstr(out, " @ ");
     if (end)
         *end = 0;
-    memmove(out, out + 2, strlen(out + 2) + 1); /* without the number */
+    memmove(out, out + 2, strlen(out + 2) + 1);
 }
 
 static bool is_slice(const struct moment *moment)

@@ -115,7 +115,6 @@ static void add_registers(struct core *core, const struct log_thread *thread)
     _Static_assert(sizeof(registers) == sizeof(status.pr_reg), "27 registers");
     memset(&status, 0, sizeof(status));
     status.pr_pid = (pid_t)(core->log->reader.header.pid + thread->index);
-    status.pr_ppid = 1;
     status.pr_pgrp = status.pr_sid = (pid_t)core->log->reader.header.pid;
     status.pr_fpvalid = 1;
     memcpy(&status.pr_reg, registers, sizeof(registers));
@@ -148,7 +147,6 @@ static void add_process(struct core *core)
     memset(&info, 0, sizeof(info));
     info.pr_sname = 'R';
     info.pr_pid = info.pr_pgrp = info.pr_sid = (int)header->pid;
-    info.pr_ppid = 1;
     memcpy(info.pr_fname, header->program, sizeof(info.pr_fname) - 1);
     for (uint32_t word = 0; word < header->argument_count && at < sizeof(header->arguments);
          word++) {
