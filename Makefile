@@ -66,9 +66,9 @@ REPLAY_OBJS := $(addprefix replay/, \
     session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
     tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    die.o suite.o suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o \
-    suite_locks.o suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o \
-    suite_threads.o suite_user_memory.o suite_waiting.o)
+    branches.o die.o suite.o suite_branches.o suite_calls.o suite_console.o suite_disk.o \
+    suite_frames.o suite_heap.o suite_locks.o suite_paging.o suite_processes.o suite_recorder.o \
+    suite_recording_file.o suite_threads.o suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 

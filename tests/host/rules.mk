@@ -85,9 +85,12 @@ $(eval $(call host_test,point,replay/point.c replay/log_codec.c kernel/format.c)
 $(eval $(call host_test,space,mm/space.c mm/page_index.c tests/host/host_panic.c))
 $(eval $(call host_test,space_pages,mm/space.c mm/space_pages.c mm/page_index.c \
     tests/host/host_panic.c))
-$(eval $(call host_test,pmu_model,$(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c)))
-$(eval $(call host_test,pmu_registers,$(INSN_FILES) \
-    $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
+PMU_FILES := $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c)
+$(eval $(call host_test,pmu_model,$(PMU_FILES)))
+$(eval $(call host_test,pmu_registers,$(INSN_FILES) $(PMU_FILES) \
+    $(addprefix tools/qemu-pmu/pmu_,classify.c options.c)))
+$(eval $(call host_test,lbr_model,$(PMU_FILES)))
+$(eval $(call host_test,lbr_registers,$(INSN_FILES) $(PMU_FILES) tools/qemu-pmu/pmu_classify.c))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,log_file,$(LOG_FILES) $(LOG_MAKER_FILES)))
