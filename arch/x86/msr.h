@@ -110,7 +110,7 @@
 #define ARCH_LBR_CTL_RETURN (1ull << 21)
 #define ARCH_LBR_CTL_OTHER (1ull << 22)
 #define ARCH_LBR_CTL_BRANCHES (0x7full << 16) /* all of these */
-#define MSR_ARCH_LBR_DEPTH 0x14cf /* a write clears all records */
+#define MSR_ARCH_LBR_DEPTH 0x14cf             /* a write clears all records */
 #define MSR_ARCH_LBR_FROM0 0x1500
 #define MSR_ARCH_LBR_TO0 0x1600
 
