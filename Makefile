@@ -56,9 +56,9 @@ KERNEL_OBJS := $(addprefix kernel/, \
     $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o names.o nmi.o object.o \
     panic.o pmu_calibration.o pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o \
     printk.o process.o profiler.o profiler_report.o profiler_tally.o programs.o recorder.o \
-    report.o sched.o send.o send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o \
-    syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o ustar.o wait.o \
-    waitqueue.o watchdog.o)
+    report.o sched.o send.o send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o \
+    symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
+    ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \

@@ -118,12 +118,15 @@ static const struct {
     {"lock", crash_lock}, {"assert", crash_assert}, {"lockup", crash_lockup},
 };
 
-/* Returns only when there is no such kind, or it did not crash. */
+/* Returns only when there is no such kind, or it did not crash. With interrupts off: one between
+ * the wrong branch and the fault would leave its own branches in the history. */
 static bool crash_by_kind(const char *kind)
 {
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
         if (strcmp(kind, crashes[i].kind) == 0) {
+            irq_disable();
             crashes[i].crash();
+            irq_enable();
             printk("crash: \"%s\" did not stop the kernel\n", kind);
             return true;
         }

@@ -45,4 +45,11 @@ extern char text_start[], text_end[];
 extern char rodata_start[], rodata_end[];
 extern char data_start[], data_end[]; /* data and bss */
 
+/* Whether ring 0 can execute what is there. */
+static inline _Bool layout_is_code(uint64_t address)
+{
+    return (address >= (uint64_t)text_start && address < (uint64_t)text_end) ||
+           (address >= CODE_BASE && address < CODE_END);
+}
+
 #endif
