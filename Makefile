@@ -51,8 +51,8 @@ KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
-    shell_panic.o sleep.o spinlock.o string.o \
+    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \
+    send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
     ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
@@ -99,7 +99,7 @@ help:
 	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT
 export PROG N STEP SOURCE
 
 run:
@@ -147,7 +147,7 @@ clean:
 
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
-image: kernel programs qemu-pmu
+image: kernel programs qemu-pmu build/tools/receive
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE

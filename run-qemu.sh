@@ -18,9 +18,11 @@
 #   PMU      options for the plugin: skid=random, broken=zero … (tools/qemu-pmu/README.md)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
+#   EXPORT   directory for the files that the kernel sends to the second serial port (default
+#            build): `trace save` makes build/trace/
 #
 # Exit status: 0 all commands succeeded, 1 one failed, 2 the kernel panicked, 3 QEMU ended in
-# another way, 124 the time was up.
+# another way, 4 a file that the kernel sent is not whole, 124 the time was up.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -36,6 +38,8 @@ KERNEL=${KERNEL:-build/kernel32.elf}
 PROGRAMS=${PROGRAMS:-build/user/programs.tar}
 TIMEOUT=${TIMEOUT:-900}
 PMU_PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
+EXPORT=${EXPORT:-build}
+RECEIVE=build/tools/receive
 
 say() { printf 'run-qemu: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 3; }
@@ -151,6 +155,11 @@ build_command() {
     else
         COMMAND+=(-serial stdio -monitor none)
     fi
+    # The second serial port: what the kernel sends as files, of this run alone.
+    mkdir -p "$EXPORT"
+    CAPTURE=$(mktemp "$EXPORT/sent.XXXXXX")
+    trap 'rm -f "$CAPTURE"' EXIT
+    COMMAND+=(-serial "file:$CAPTURE")
     if [ $MODE = iso ]; then
         COMMAND+=(-cdrom "$ISO" -boot d)
     else
@@ -173,6 +182,23 @@ run_command() {
         local child=$!
         trap 'kill $child 2>/dev/null; exit 3' INT TERM HUP
         wait $child || STATUS=$?
+    fi
+}
+
+# Makes files of what was sent. A trace consists of one file a CPU: none may stay of another run.
+receive_files() {
+    local output
+    grep -aq '^@file begin ' "$CAPTURE" || return 0
+    if grep -aq '^@file begin name=trace/' "$CAPTURE"; then
+        rm -rf "${EXPORT:?}/trace"
+    fi
+    if output=$("$RECEIVE" "$CAPTURE" "$EXPORT" 2>&1); then
+        say "received in $EXPORT/: ${output//$'\n'/; }"
+    else
+        say "$output"
+        say "error: a file that the kernel sent is not whole; the text is kept in $CAPTURE"
+        trap - EXIT
+        [ $STATUS -ne 33 ] || exit 4
     fi
 }
 
@@ -204,4 +230,5 @@ check_settings
 choose_accelerator
 build_command
 run_command
+receive_files
 explain_status

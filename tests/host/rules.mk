@@ -85,3 +85,5 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
+$(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
