@@ -50,7 +50,8 @@ ARCH_OBJS := $(addprefix arch/x86/, \
 KERNEL_OBJS := $(addprefix kernel/, \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
-    pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
+    pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o probe.o \
+    probe_types.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
     shell_panic.o sleep.o spinlock.o string.o \
     symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \

@@ -27,6 +27,9 @@ struct cpu {
     void *arch;  /* arch/x86: GDT, TSS and IST stacks of this CPU */
     uint64_t nmi_count;
     uint64_t kick_count;
+    /* Interrupts and NMIs that ring 0 is in and that interrupted ring 0; NMIs that it is in,
+     * whatever they interrupted. trap.c's. */
+    uint32_t context_depth, nmi_depth;
 };
 
 extern struct cpu *cpus[MAX_CPUS]; /* [0 … cpu_count) are set */

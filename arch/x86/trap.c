@@ -195,8 +195,10 @@ static void handle_nmi(struct trap_frame *frame)
     uint64_t cr2 = cpu_read_cr2();
 
     this_cpu()->nmi_count++;
+    this_cpu()->nmi_depth++;
     if (!upcall_nmi(frame))
         __atomic_fetch_add(&unexpected[VECTOR_NMI], 1, __ATOMIC_RELAXED);
+    this_cpu()->nmi_depth--;
     if (cpu_read_cr2() != cr2)
         __asm__ volatile("mov %0, %%cr2" ::"r"(cr2));
     if (frame_from_user(frame) && !user_rip_is_canonical(frame)) {
@@ -206,8 +208,7 @@ static void handle_nmi(struct trap_frame *frame)
     }
 }
 
-/* Called by entry.asm for everything. */
-void trap_dispatch(struct trap_frame *frame)
+static void dispatch(struct trap_frame *frame)
 {
     uint64_t cr2 = frame->vector == VECTOR_PAGE_FAULT ? cpu_read_cr2() : 0;
 
@@ -222,4 +223,15 @@ void trap_dispatch(struct trap_frame *frame)
         handle_from_user(frame, cr2);
     else
         handle(frame, cr2);
+}
+
+/* Called by entry.asm for everything. Ring 0 is not preempted: what interrupted it goes back to it,
+ * on this CPU, so the depth comes out as it was. */
+void trap_dispatch(struct trap_frame *frame)
+{
+    bool nests = !frame_from_user(frame) && (is_external(frame) || frame->vector == VECTOR_NMI);
+
+    this_cpu()->context_depth += nests;
+    dispatch(frame);
+    this_cpu()->context_depth -= nests;
 }
