@@ -81,7 +81,7 @@ NOPROBE static void call(struct probe *probe, const struct probe_hit *hit, const
     probe->function(probe, hit);
 }
 
-NOPROBE void probe_run(struct probe_chain *chain, const struct probe_hit *hit)
+NOPROBE void probe_run(const struct probe_chain *chain, const struct probe_hit *hit)
 {
     const struct cpu *cpu = this_cpu();
     struct probe_cpu *mine = &per_cpu[cpu->index];
@@ -140,10 +140,11 @@ int probe_chain_make(const char *name, struct probe_chain **out)
     return *out ? 0 : ERR_TABLE_FULL;
 }
 
-/* The entry is free again when nobody runs the chain and nothing is in it. */
+/* The entry is free again when nobody runs the chain and nothing is in it. That of a marker is
+ * kept: a CPU may have read it from the marker and not yet entered probe_run(). */
 void probe_chain_drop(struct probe_chain *chain)
 {
-    if (chain->users == 0 && !chain->first)
+    if (chain->users == 0 && !chain->first && !marker_find(chain->name))
         chain->name[0] = 0;
 }
 
@@ -223,6 +224,34 @@ static void link(struct probe_chain *chain, struct probe *probe)
     __atomic_store_n(place, probe, __ATOMIC_RELEASE);
 }
 
+/* The marker of that name is patched when its first probe comes or its last one goes. */
+static int tell_marker(struct probe_chain *chain)
+{
+    struct marker *marker = marker_find(chain->name);
+
+    return marker ? marker_set_chain(marker, chain->first ? chain : NULL) : 0;
+}
+
+static void take_out(struct probe *probe)
+{
+    struct probe **place = &probe->chain->first;
+
+    while (*place != probe)
+        place = &(*place)->next;
+    __atomic_store_n(place, probe->next, __ATOMIC_RELEASE);
+}
+
+/* Nobody can be in it any more. */
+static void forget(struct probe *probe)
+{
+    struct probe_chain *chain = probe->chain;
+
+    kfree(probe->counts);
+    probe->counts = NULL;
+    probe->chain = NULL;
+    probe_chain_drop(chain);
+}
+
 int probe_link(struct probe *probe, const char *marker_name)
 {
     struct probe_chain *chain;
@@ -240,7 +269,10 @@ int probe_link(struct probe *probe, const char *marker_name)
         return ERR_NO_MEMORY;
     }
     link(chain, probe);
-    return 0;
+    error = tell_marker(chain);
+    if (error)
+        probe_unlink(probe);
+    return error;
 }
 
 int probe_unlink(struct probe *probe)
@@ -249,16 +281,11 @@ int probe_unlink(struct probe *probe)
 
     if (!chain)
         return ERR_NO_PROBE;
-    struct probe **place = &chain->first;
-    while (*place != probe)
-        place = &(*place)->next;
-    __atomic_store_n(place, probe->next, __ATOMIC_RELEASE);
+    take_out(probe);
+    int error = tell_marker(chain);
     probe_synchronize();
-    kfree(probe->counts);
-    probe->counts = NULL;
-    probe->chain = NULL;
-    probe_chain_drop(chain);
-    return 0;
+    forget(probe);
+    return error;
 }
 
 int probe_register(struct probe *probe, const char *marker_name)
@@ -289,4 +316,5 @@ void probe_totals(const struct probe *probe, uint64_t *hits, uint64_t *misses)
 void probe_manager_init(void)
 {
     mutex_init(&manager, "probes");
+    marker_set_dispatcher(probe_run);
 }

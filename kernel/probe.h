@@ -2,7 +2,8 @@
 /* The probe manager: what is called when a marker or a probed instruction is hit.
  *
  * A chain belongs to a marker's name, or to one probed instruction ("sched_wake+0x12"); it exists
- * before the marker does when somebody registers for it, and never goes away while anybody uses it.
+ * before the marker does when somebody registers for it, and stays while anybody uses it. A marker
+ * gets its chain with the chain's first probe and loses it with the last one (marker_set_chain()).
  * Its probes run in the order of their priority, the highest first, those of one priority in the
  * order of their registration.
  *
@@ -22,28 +23,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/x86/frame.h"
+#include "kernel/marker.h"
 
 #define PROBE_NAME_MAX 64 /* of markers, chains and probes; with the terminating 0 */
 #define PROBE_CHAINS_MAX 512
 #define PROBE_TYPES_MAX 16
 
-struct marker_site;
 struct probe;
 struct probe_chain;
 
-/* What a probe's function is told. Valid during the call only. */
-struct probe_hit {
-    const struct marker_site *site; /* NULL: a probed instruction */
-    uint64_t address;               /* of the site or instruction */
-    const uint64_t *args;           /* arg_count of them; strings are pointers */
-    unsigned arg_count;
-    /* Registers as they were before the instruction; NULL where there are none (markers of the NOP
-     * kind). A function may change general registers, not RIP, RSP, RFLAGS or the selectors. */
-    struct trap_frame *frame;
-};
-
-/* Runs in the context of the hit, whatever that is: it takes no lock that the interrupted code may
+/* What it is told (kernel/marker.h) is valid during the call only. It may change general registers
+ * of hit->frame, not RIP, RSP, RFLAGS or the selectors.
+ *
+ * Runs in the context of the hit, whatever that is: it takes no lock that the interrupted code may
  * hold, does not sleep, leaves interrupts as they are (they may be on), does not fault. */
 typedef void probe_function(struct probe *probe, const struct probe_hit *hit);
 
@@ -126,7 +118,7 @@ void probe_chain_for_each(struct probe_chain *chain, void (*function)(const stru
                           void *argument);
 
 /* Any context, NMI included. */
-void probe_run(struct probe_chain *chain, const struct probe_hit *hit);
+void probe_run(const struct probe_chain *chain, const struct probe_hit *hit);
 
 /* Waits until every CPU has left every probe_run() that it was in at the time of the call: a
  * bounded wait, which panics by name. Thread context, and not from within a probe. */

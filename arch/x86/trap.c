@@ -13,6 +13,7 @@
 #include "arch/x86/devices.h"
 #include "arch/x86/frame.h"
 #include "arch/x86/layout.h"
+#include "arch/x86/text_patch.h"
 #include "arch/x86/trap.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
@@ -208,7 +209,19 @@ static void handle_nmi(struct trap_frame *frame)
     }
 }
 
+<<<<<<< HEAD
 static void dispatch(struct trap_frame *frame)
+=======
+/* Called by entry.asm for #BP of ring 0, before all else: see NOPROBE. */
+NOPROBE void trap_breakpoint(struct trap_frame *frame)
+{
+    if (!text_patch_breakpoint(frame) && !upcall_breakpoint(frame))
+        trap_dispatch(frame);
+}
+
+/* Called by entry.asm for everything. */
+void trap_dispatch(struct trap_frame *frame)
+>>>>>>> marker
 {
     uint64_t cr2 = frame->vector == VECTOR_PAGE_FAULT ? cpu_read_cr2() : 0;
 
