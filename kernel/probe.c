@@ -22,7 +22,7 @@
 #include <stddef.h>
 
 #include "arch/x86/cpu.h"
-#include "arch/x86/noprobe.h"
+#include "arch/x86/layout.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
 #include "kernel/probe_internal.h"
