@@ -209,9 +209,6 @@ static void handle_nmi(struct trap_frame *frame)
     }
 }
 
-<<<<<<< HEAD
-static void dispatch(struct trap_frame *frame)
-=======
 /* Called by entry.asm for #BP of ring 0, before all else: see NOPROBE. */
 NOPROBE void trap_breakpoint(struct trap_frame *frame)
 {
@@ -219,9 +216,7 @@ NOPROBE void trap_breakpoint(struct trap_frame *frame)
         trap_dispatch(frame);
 }
 
-/* Called by entry.asm for everything. */
-void trap_dispatch(struct trap_frame *frame)
->>>>>>> marker
+static void dispatch(struct trap_frame *frame)
 {
     uint64_t cr2 = frame->vector == VECTOR_PAGE_FAULT ? cpu_read_cr2() : 0;
 
