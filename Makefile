@@ -4,6 +4,7 @@
 #   CC=clang     another compiler           DEBUG=1      poisoned memory, lock ranks, -Og
 #   O=dir        another output directory   V=1          show the commands
 #   TESTS=1      adds the suites of tests/kernel to the kernel
+#   MARKERS=0    compiles no marker into the kernel (with another O, to compare)
 
 O := build
 CC := gcc
@@ -14,6 +15,7 @@ OBJDUMP := objdump
 HOSTCC := gcc
 DEBUG :=
 TESTS :=
+MARKERS :=
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := help
@@ -31,7 +33,7 @@ CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g \
     -fno-pic -fno-pie -fno-stack-protector -fno-omit-frame-pointer -fno-strict-aliasing \
     -fno-asynchronous-unwind-tables -fcf-protection=none \
     -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1) \
-    $(if $(TESTS),-DTESTS=1)
+    $(if $(TESTS),-DTESTS=1) $(if $(filter 0,$(MARKERS)),-DMARKERS=0)
 NASMDEBUG := -g -F dwarf
 NASMFLAGS := -f elf64 -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
 LDFLAGS := -m elf_x86_64 -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none \
@@ -43,11 +45,14 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
+    insn_probe.o insn_run.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o paging.o pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o timer.o \
-    trap.o vectors.o vga.o witness.o)
+    ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pmu.o pmu_loops.o pmu_models.o \
+    power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
+    probe.o probe_types.o \
+    breakpoint.o marker.o marker_bench.o marker_commands.o \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \

@@ -21,10 +21,18 @@
     X(-1008, ERR_TOO_MANY_THREADS, "too many threads")                                             \
     X(-1009, ERR_NO_RECORDER, "no recorder is registered")                                         \
     X(-1014, ERR_NO_SOURCE, "no tick source that can be used")                                     \
+    X(-1020, ERR_TEXT_RANGE, "not a place in the kernel's text, or two patches of one place")          \
+    X(-1021, ERR_TEXT_BYTES, "the text is not what the patch expects")                             \
+    X(-1022, ERR_TEXT_OPCODE, "not an instruction that can be patched in")                         \
     X(-1010, ERR_BUSY, "busy")                                                                     \
     X(-1011, ERR_KILLED, "the program was killed")                                                 \
     X(-1012, ERR_FAILED, "failed")                                                                 \
-    X(-1013, ERR_RESTART, "interrupted: the system call is to be started again")
+    X(-1013, ERR_RESTART, "interrupted: the system call is to be started again")                   \
+    X(-1030, ERR_TABLE_FULL, "a table of fixed size is full")                                      \
+    X(-1031, ERR_BAD_NAME, "no usable name")                                                       \
+    X(-1032, ERR_NO_PROBE, "no such probe")                                                        \
+    X(-1033, ERR_NO_SYMBOL, "no such symbol in the kernel")                                        \
+    X(-1034, ERR_NOT_PROBEABLE, "no probe can be set there")
 
 enum err {
 #define X(value, name, text) name = value,

@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
@@ -49,6 +50,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
+    marker_start(); /* patches text for the first time */
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))
@@ -80,6 +82,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     timer_setup_cpu();
     pmu_owner_init(); /* counters off, NMI handlers */
     sched_init();     /* this code becomes the idle thread of CPU 0 */
+    marker_init();    /* their table */
     smp_start_all();  /* the other CPUs run their idle loops */
     shell_register_commands();
     commands_register();

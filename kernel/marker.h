@@ -120,6 +120,8 @@ int marker_set_chain(struct marker *marker, const struct probe_chain *chain);
 typedef void marker_dispatcher(const struct probe_chain *chain, const struct probe_hit *hit);
 void marker_set_dispatcher(marker_dispatcher *dispatcher); /* once */
 
+void marker_commands_register(void); /* kernel/marker_commands.c: markers, marker */
+
 void marker_init(void);  /* boot: the table; no marker does anything before */
 void marker_start(void); /* boot, first thread: the calls of BOOT_CALL become NOPs; commands */
 
