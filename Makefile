@@ -53,7 +53,8 @@ ARCH_OBJS := $(addprefix arch/x86/, \
 KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_types.o \
     breakpoint.o marker.o marker_bench.o marker_commands.o \
-    cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
+    cmdline.o command.o commands.o console.o ctf.o elf.o elf_symbols.o emulate.o err.o \
+    flight.o flight_command.o flight_export.o flight_ring.o flight_text.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \

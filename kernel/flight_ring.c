@@ -126,12 +126,12 @@ static void close_sub(struct flight_ring *ring, uint64_t position, uint64_t star
     struct flight_sub *sub = sub_at(ring, position);
     store(&sub->content, position % FLIGHT_SUB_BYTES);
     store(&sub->lost, ring->lost);
-    local_add(&sub->committed, start - position);
+    cpu_local_add(&sub->committed, start - position);
 }
 
 static bool lose(struct flight_ring *ring)
 {
-    local_add(&ring->lost, 1);
+    cpu_local_add(&ring->lost, 1);
     return false;
 }
 
@@ -153,14 +153,14 @@ bool flight_ring_write(struct flight_ring *ring, struct flight_layout layout, ui
                 __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED) == position)
                 return lose(ring);
         }
-    } while (!local_compare_exchange(&ring->reserved, position, start + layout.bytes));
+    } while (!cpu_local_compare_exchange(&ring->reserved, position, start + layout.bytes));
     if (__builtin_expect(start != position, 0))
         close_sub(ring, position, start);
     uint64_t *to = ring->words + start % FLIGHT_RING_BYTES / 8;
     store(to + 1, (uint64_t)thread << 32 | id);
     store_args(to + 2, layout, args);
     store(to, now); /* last: of what was interrupted for ever the time is that of an earlier lap */
-    local_add(&sub_at(ring, start)->committed, layout.bytes);
+    cpu_local_add(&sub_at(ring, start)->committed, layout.bytes);
     return true;
 }
 

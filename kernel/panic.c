@@ -13,6 +13,7 @@
 #include "arch/x86/devices.h"
 #include "arch/x86/timer.h"
 #include "kernel/console.h"
+#include "kernel/flight.h"
 #include "kernel/printf.h"
 #include "kernel/spinlock.h"
 #include "kernel/string.h"
@@ -172,6 +173,7 @@ static _Noreturn void report_and_end(void)
     printk("no branch history: LBR is not in use\n");
     report_locks();
     report_others();
+    flight_report_panic();
     clean_text(thread, false);
     report_machine_line(thread);
     end_run();

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* When *word is `expected` it becomes `desired`; else false. */
-static inline bool local_compare_exchange(uint64_t *word, uint64_t expected, uint64_t desired)
+static inline bool cpu_local_compare_exchange(uint64_t *word, uint64_t expected, uint64_t desired)
 {
     bool done;
     __asm__ volatile("cmpxchgq %3, %1"
@@ -22,7 +22,7 @@ static inline bool local_compare_exchange(uint64_t *word, uint64_t expected, uin
     return done;
 }
 
-static inline void local_add(uint64_t *word, uint64_t value)
+static inline void cpu_local_add(uint64_t *word, uint64_t value)
 {
     __asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(value) : "memory", "cc");
 }
