@@ -16,6 +16,7 @@
 #include "kernel/pmu_owner.h"
 #include "kernel/pmu_sweep.h"
 #include "kernel/printf.h"
+#include "kernel/probe.h"
 #include "kernel/profiler.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
@@ -83,6 +84,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     pmu_owner_init(); /* counters off, NMI handlers */
     sched_init();     /* this code becomes the idle thread of CPU 0 */
     marker_init();    /* their table */
+    probe_init();
     smp_start_all();  /* the other CPUs run their idle loops */
     shell_register_commands();
     commands_register();
