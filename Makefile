@@ -52,7 +52,7 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_commands.o probe_dynamic.o probe_types.o \
-    breakpoint.o marker.o marker_bench.o marker_commands.o \
+    breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o ctf.o elf.o elf_symbols.o emulate.o err.o \
     flight.o flight_command.o flight_export.o flight_ring.o flight_text.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \

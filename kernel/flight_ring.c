@@ -20,7 +20,9 @@ _Static_assert((FLIGHT_SUB_BYTES & (FLIGHT_SUB_BYTES - 1)) == 0, "the same");
 
 struct flight_layout flight_layout_make(unsigned arg_count, unsigned strings)
 {
-    unsigned string_count = (unsigned)__builtin_popcount(strings);
+    unsigned string_count = 0;
+    for (unsigned i = 0; i < arg_count; i++)
+        string_count += strings >> i & 1;
     return (struct flight_layout){
         .bytes = (uint16_t)(FLIGHT_HEADER_BYTES + 8 * (arg_count - string_count) +
                             FLIGHT_STRING_BYTES * string_count),

@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/flight.h"
 #include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
@@ -86,6 +87,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     marker_init();    /* their table */
     probe_init();     /* what hits of markers and probed instructions run */
     smp_start_all();  /* the other CPUs run their idle loops */
+    flight_init();    /* a ring for each */
     shell_register_commands();
     commands_register();
     pmu_commands_register();
