@@ -65,7 +65,8 @@ MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
-    log_codec.o point.o record.o record_fault.o record_log.o record_session.o recording.o replay.o \
+    log_codec.o point.o record.o record_fault.o record_hold.o record_log.o record_session.o \
+    recording.o replay.o \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \

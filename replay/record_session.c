@@ -10,6 +10,7 @@
 #include "kernel/cmdline.h"
 #include "kernel/err.h"
 #include "kernel/ipi_call.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/recorder.h"
@@ -155,6 +156,9 @@ int record_begin(struct process *process, struct session **session)
     }
     process->session = *session;
     process->recording_lost = NULL;
+    MARKER(record_begin, MARKER_ARG(pid, process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(program, (const char *)process->name),
+           MARKER_ARG(threads, (*session)->slots));
     reload_all_roots();
     return 0;
 }
@@ -203,6 +207,8 @@ int record_finish(struct session *session)
     struct recording *recording = session->recording;
     const char *lost = session->abort;
     session->process->recording_lost = lost;
+    MARKER(record_end, MARKER_ARG(pid, session->process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(threads, session->slots), MARKER_ARG(bytes, recording->bytes));
     if (lost)
         printk("%s: recording given up: %s\n", session->process->name, lost);
     else
