@@ -3,8 +3,9 @@
  * them in threads, with interrupts on and off, and in NMIs of a performance counter.
  *
  * Every pass is judged by itself, on its CPU: the marker's count of hits there has grown by one or
- * not at all; where the code can tell, it has evaluated its arguments if and only if it has; and the
- * probe has seen the right ones. In the end all counts must add up.
+ * not at all, as the state wants it if that did not change meanwhile; where the code can tell, it has
+ * evaluated its arguments if and only if it has; and the probe has seen the right ones. In the end
+ * all counts must add up.
  *
  * Context of the counters: each CPU's own, a row for threads and one for NMIs. NMIs that come while
  * another one of this CPU is in its passes (any IRETQ lets them in) are not counted, but end at
@@ -31,13 +32,15 @@
 #define TOGGLES_MAX 10000000ull
 
 struct tally {
-    uint64_t passes, hits, wrong;
+    uint64_t passes, hits, certain, wrong;
 };
 
 static struct tally tallies[MAX_CPUS][STORM_CONTEXTS]; /* owner CPU, by context */
 static uint64_t seen[MAX_CPUS][STORM_CONTEXTS];        /* the same; by the probe */
 static bool in_nmi[MAX_CPUS];                          /* owner CPU */
 static uint64_t wrong_arguments;                       /* atomic */
+static uint64_t settled;                               /* atomic; 0: just being switched; else
+                                                          odd: all on, even: all off; always another */
 static bool stopping;                                  /* atomic */
 static uint32_t running;                               /* atomic */
 static struct probe probes[STORM_CONTEXTS][STORM_PLACES];
@@ -60,11 +63,15 @@ static void pass(enum storm_context context, unsigned place)
     struct tally *tally = &tallies[cpu][context];
     const uint64_t *count = &marker_at(probes[context][place].priority)->hits[cpu];
     uint64_t before = __atomic_load_n(count, __ATOMIC_RELAXED);
+    uint64_t state = __atomic_load_n(&settled, __ATOMIC_ACQUIRE);
     bool evaluated = site->pass(tally->passes * MAX_CPUS + cpu);
+    bool certain = state != 0 && __atomic_load_n(&settled, __ATOMIC_ACQUIRE) == state;
     uint64_t hits = __atomic_load_n(count, __ATOMIC_RELAXED) - before;
     tally->passes++;
     tally->hits += hits;
-    tally->wrong += hits > 1 || (site->tells && evaluated != (hits == 1));
+    tally->certain += certain;
+    tally->wrong += hits > 1 || (site->tells && evaluated != (hits == 1)) ||
+                    (certain && hits != (state & 1));
 }
 
 static void pass_all(enum storm_context context)
@@ -162,14 +169,25 @@ static void unregister_probes(void)
 
 /* --- the storm --- */
 
+static int switch_all(bool on)
+{
+    static uint64_t turn;
+    __atomic_store_n(&settled, 0, __ATOMIC_SEQ_CST);
+    int error = marker_set(GLOB, on);
+    turn += 2;
+    if (!error)
+        __atomic_store_n(&settled, turn + on, __ATOMIC_SEQ_CST);
+    return error;
+}
+
 static int toggle(uint64_t toggles)
 {
     int error = 0;
     for (uint64_t i = 0; !error && i < toggles; i++) {
-        error = marker_set(GLOB, i % 2 == 0);
+        error = switch_all(i % 2 == 0);
         thread_passes(i);
     }
-    int off = marker_set(GLOB, false);
+    int off = switch_all(false);
     return error ? error : off;
 }
 
@@ -184,6 +202,7 @@ static bool report(uint64_t toggles, uint64_t ns, const struct text_patch_stats 
         for (uint32_t cpu = 0; cpu < cpu_count; cpu++) {
             sums[context].passes += tallies[cpu][context].passes;
             sums[context].hits += tallies[cpu][context].hits;
+            sums[context].certain += tallies[cpu][context].certain;
             sums[context].wrong += tallies[cpu][context].wrong;
             saw[context] += seen[cpu][context];
         }
@@ -194,10 +213,12 @@ static bool report(uint64_t toggles, uint64_t ns, const struct text_patch_stats 
         }
         const struct tally *sum = &sums[context];
         all_right = all_right && sum->wrong == 0 && sum->hits == saw[context] && hits == sum->hits;
-        printk("@storm context=%s passes=%llu hits=%llu marker_hits=%llu probed=%llu wrong=%llu\n",
+        printk("@storm context=%s passes=%llu hits=%llu marker_hits=%llu probed=%llu certain=%llu "
+               "wrong=%llu\n",
                context == STORM_NMI ? "nmi" : "thread", (unsigned long long)sum->passes,
                (unsigned long long)sum->hits, (unsigned long long)hits,
-               (unsigned long long)saw[context], (unsigned long long)sum->wrong);
+               (unsigned long long)saw[context], (unsigned long long)sum->certain,
+               (unsigned long long)sum->wrong);
     }
     printk("@storm toggles=%llu cpus=%u batches=%llu patches=%llu synchronisations=%llu "
            "emulated=%llu wrong_arguments=%llu ms=%llu ok=%s\n",
