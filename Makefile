@@ -45,13 +45,13 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
-    insn_probe.o insn_run.o \
+    insn_probe.o insn_run.o probe_entry.o text_probe.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
     ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pmu.o pmu_loops.o pmu_models.o \
     power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
-    probe.o probe_types.o \
+    probe.o probe_commands.o probe_dynamic.o probe_types.o \
     breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \

@@ -7,6 +7,7 @@
 
 #include "kernel/err.h"
 #include "kernel/printf.h"
+#include "kernel/probe_dynamic.h"
 #include "kernel/probe_internal.h"
 #include "kernel/string.h"
 #include "kernel/symbols.h"
@@ -155,5 +156,6 @@ void probe_init(void)
     probe_manager_init();
     for (unsigned i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++)
         probe_type_register(&built_in[i]);
+    probe_dynamic_init();
     probe_commands_register();
 }

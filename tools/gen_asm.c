@@ -18,6 +18,7 @@
 #include "arch/x86/marker_site.h"
 #include "arch/x86/msr.h"
 #include "arch/x86/smp.h"
+#include "arch/x86/text_probe.h"
 #include "arch/x86/vectors.h"
 
 struct constant {
@@ -69,6 +70,8 @@ static const struct constant constants[] = {
     OFFSET(FRAME_RSP, struct trap_frame, rsp),
     OFFSET(FRAME_SS, struct trap_frame, ss),
     {"FRAME_SIZE", sizeof(struct trap_frame)},
+    CONSTANT(TEXT_PROBES_MAX),
+    CONSTANT(TEXT_PROBE_BLOCK),
     OFFSET(PLACE_ADDRESS, struct marker_place, address),
     OFFSET(PLACE_LENGTH, struct marker_place, length),
     OFFSET(TRAMPOLINE_TICKET, struct trampoline, ticket),

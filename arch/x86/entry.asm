@@ -69,48 +69,6 @@
         section %1
 %endmacro
 
-%macro PUSH_FROM_RBP 0
-        push rbp
-        push r8
-        push r9
-        push r10
-        push r11
-        push r12
-        push r13
-        push r14
-        push r15
-%endmacro
-
-%macro PUSH_REGISTERS 0
-        push rax
-        push rbx
-        push rcx
-        push rdx
-        push rsi
-        push rdi
-        PUSH_FROM_RBP
-%endmacro
-
-; Leaves RSP at the frame of the CPU.
-%macro POP_REGISTERS 0
-        pop r15
-        pop r14
-        pop r13
-        pop r12
-        pop r11
-        pop r10
-        pop r9
-        pop r8
-        pop rbp
-        pop rdi
-        pop rsi
-        pop rdx
-        pop rcx
-        pop rbx
-        pop rax
-        add rsp, 16                     ; vector, error
-%endmacro
-
 ; --- stubs ---
 
 ; VECTOR number, has_error_code, ist

@@ -35,8 +35,8 @@ enum insn_probe_way {
     R(NOT_TEXT, "outside of the kernel's text")                                                    \
     R(NOT_BOUNDARY, "not the first byte of an instruction")                                        \
     R(NOPROBE, "on the path of probes themselves")                                                 \
-    R(SITE, "part of a marker's site")                                                             \
-    R(PROBED, "there is a probe already")                                                          \
+    R(SITE, "a marker's place")                                                                    \
+    R(JUMPED, "among the bytes of another probe's jump")                                           \
     R(UNDECODABLE, "not an instruction that is known")                                             \
     R(FAR, "a far transfer or software interrupt")                                                 \
     R(STI, "STI holds interrupts off for one instruction more, which would not be the next one")   \
@@ -131,8 +131,9 @@ struct insn_probe_run {
     uint8_t copy_length;                 /* the jump back included */
 };
 
-/* The run at `address`: INSN_PROBE_NONE, or why there is none. `end`: of the function. */
-enum insn_probe_refusal insn_probe_find_run(const struct text_map *map, const uint8_t *text,
+/* The run at `address`, where `bytes` stand: INSN_PROBE_NONE, or why there is none. `end`: of the
+ * function; nothing at or behind it is read. */
+enum insn_probe_refusal insn_probe_find_run(const struct text_map *map, const uint8_t *bytes,
                                             uint64_t address, uint64_t end,
                                             struct insn_probe_run *out);
 

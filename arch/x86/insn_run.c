@@ -73,16 +73,13 @@ bool text_map_is_target(const struct text_map *map, uint64_t address)
     return in_text(map, address) && test_bit(map->targets, address - map->start);
 }
 
-/* The instruction at `at`, as part of the run that began at `first`. */
-static enum insn_probe_refusal check_member(const struct text_map *map, const uint8_t *text,
-                                            uint64_t at, uint64_t end, struct insn_probe *out)
+/* The next instruction of a run, of which at most `left` bytes belong to the function. */
+static enum insn_probe_refusal check_member(const uint8_t *bytes, uint64_t left,
+                                            struct insn_probe *out)
 {
-    uint64_t left = end > at ? end - at : 0;
-
     if (left == 0)
         return INSN_PROBE_JUMP_END;
-    insn_probe_classify(text + (at - map->start), left < INSN_MAX_LENGTH ? (unsigned)left : 15,
-                        out);
+    insn_probe_classify(bytes, left < INSN_MAX_LENGTH ? (unsigned)left : INSN_MAX_LENGTH, out);
     if (out->way == INSN_PROBE_REFUSED)
         return out->refusal;
     if (out->insn.class == INSN_CALL)
@@ -90,7 +87,7 @@ static enum insn_probe_refusal check_member(const struct text_map *map, const ui
     return out->way == INSN_PROBE_STEPPED ? INSN_PROBE_JUMP_STEP : INSN_PROBE_NONE;
 }
 
-enum insn_probe_refusal insn_probe_find_run(const struct text_map *map, const uint8_t *text,
+enum insn_probe_refusal insn_probe_find_run(const struct text_map *map, const uint8_t *bytes,
                                             uint64_t address, uint64_t end,
                                             struct insn_probe_run *out)
 {
@@ -98,7 +95,9 @@ enum insn_probe_refusal insn_probe_find_run(const struct text_map *map, const ui
     out->count = out->length = 0;
     while (out->length < INSN_PROBE_JUMP_LENGTH) {
         struct insn_probe *next = &out->probes[out->count];
-        enum insn_probe_refusal refusal = check_member(map, text, address + out->length, end, next);
+        uint64_t at = address + out->length;
+        enum insn_probe_refusal refusal =
+            check_member(bytes + out->length, end > at ? end - at : 0, next);
         if (refusal != INSN_PROBE_NONE)
             return refusal;
         out->count++;

@@ -14,6 +14,7 @@
 #include "arch/x86/frame.h"
 #include "arch/x86/layout.h"
 #include "arch/x86/text_patch.h"
+#include "arch/x86/text_probe.h"
 #include "arch/x86/trap.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
@@ -115,6 +116,8 @@ static void handle_external(struct trap_frame *frame)
         return;
     case VECTOR_IPI_CALL:
         apic_eoi();
+        if (!frame_from_user(frame))
+            text_probe_evacuate(frame);
         upcall_ipi_call();
         return;
     case VECTOR_APIC_ERROR:
@@ -234,11 +237,17 @@ static void dispatch(struct trap_frame *frame)
 }
 
 /* Called by entry.asm for everything. Ring 0 is not preempted: what interrupted it goes back to it,
- * on this CPU, so the depth comes out as it was. */
-void trap_dispatch(struct trap_frame *frame)
+ * on this CPU, so the depth comes out as it was. The end of a probe's step comes through here and
+ * goes no further. */
+NOPROBE void trap_dispatch(struct trap_frame *frame)
 {
-    bool nests = !frame_from_user(frame) && (is_external(frame) || frame->vector == VECTOR_NMI);
+    bool kernel = (frame->cs & 3) == 0;
+    bool nests = kernel && (frame->vector >= FIRST_EXTERNAL_VECTOR || frame->vector == VECTOR_NMI);
 
+    if (kernel && frame->vector == VECTOR_DEBUG && text_probe_debug(frame))
+        return;
+    if (kernel && !nests)
+        text_probe_fault(frame);
     this_cpu()->context_depth += nests;
     dispatch(frame);
     this_cpu()->context_depth -= nests;
