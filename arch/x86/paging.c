@@ -222,6 +222,7 @@ uint8_t *paging_open_text(uint64_t address)
         if (page + offset < (uint64_t)text_end)
             paging_map(kernel_root, TEXT_ALIAS_BASE + offset, IMAGE_TO_PHYS(page + offset),
                        PT_WRITE | PT_NX);
+    paging_flush_text(); /* what this CPU may have speculated about an earlier page */
     return (uint8_t *)(TEXT_ALIAS_BASE + (address - page));
 }
 

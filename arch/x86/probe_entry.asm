@@ -60,7 +60,7 @@ probe_template_offsets:
         db probe_template.end - probe_template
 .end:
 
-; Filled with int3. Executable as all text; written through the direct map.
+; Filled with int3. Executable and not writable, as all text (paging_open_text).
         section .text.probe_blocks progbits alloc exec nowrite align=4096
         global probe_blocks:data (probe_blocks.end - probe_blocks)
 probe_blocks:

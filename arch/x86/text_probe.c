@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include "arch/x86/cpu.h"
 #include "arch/x86/layout.h"
+#include "arch/x86/paging.h"
 #include "arch/x86/text_patch.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
@@ -293,12 +294,18 @@ static void write_block(const struct text_probe *probe, unsigned offset, const u
                         unsigned count)
 {
     kassert(offset + count <= TEXT_PROBE_BLOCK);
-    memcpy(PHYS_TO_VIRT(IMAGE_TO_PHYS(block(probe) + offset)), bytes, count);
+    upcall_patch_lock();
+    memcpy(paging_open_text(block(probe) + offset), bytes, count);
+    paging_close_text();
+    upcall_patch_unlock();
 }
 
 static void clear_block(const struct text_probe *probe)
 {
-    memset(PHYS_TO_VIRT(IMAGE_TO_PHYS(block(probe))), TEXT_INT3, TEXT_PROBE_BLOCK);
+    uint8_t bytes[TEXT_PROBE_BLOCK];
+
+    memset(bytes, TEXT_INT3, sizeof(bytes));
+    write_block(probe, 0, bytes, sizeof(bytes));
 }
 
 /* One copy, followed by a jump to what comes after the original. */
