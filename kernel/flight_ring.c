@@ -14,6 +14,8 @@
 #define STRING_WORDS (FLIGHT_STRING_BYTES / 8)
 #define LOW_BITS 0x0101010101010101ull
 #define HIGH_BITS 0x8080808080808080ull
+#define NULL_TEXT 0x296c6c756e28ull    /* "(null)", as it lies in memory */
+#define EMPTY_TEXT 0x297974706d6528ull /* "(empty)" */
 
 _Static_assert((FLIGHT_SUBS & (FLIGHT_SUBS - 1)) == 0, "places are rests of powers of two");
 _Static_assert((FLIGHT_SUB_BYTES & (FLIGHT_SUB_BYTES - 1)) == 0, "the same");
@@ -63,9 +65,9 @@ static inline bool may_read(uint64_t address)
 #endif
 }
 
-/* Eight bytes from `at` on, as far as the string goes, zeros behind its end. Never reads the next
- * page before it is known that the string goes on there. */
-static inline uint64_t string_word(uint64_t at, bool *ended)
+/* Eight bytes from `at` on, as far as the string goes, zeros behind its end. May read behind that,
+ * but never the next page before it is known that the string goes on there. */
+__attribute__((no_sanitize("address"))) static inline uint64_t string_word(uint64_t at, bool *ended)
 {
     uint64_t word = 0;
     if ((at & 4095) > 4096 - 8) {
@@ -89,11 +91,11 @@ static inline uint64_t string_word(uint64_t at, bool *ended)
 static inline void store_string(uint64_t *to, uint64_t from)
 {
     bool ended = !may_read(from);
-    for (unsigned i = 0; i < STRING_WORDS; i++) {
-        uint64_t word = ended ? 0 : string_word(from + 8 * i, &ended);
-        if (i == STRING_WORDS - 1)
-            word &= ~0ull >> 8;
-        store(to + i, word);
+    uint64_t word = ended ? NULL_TEXT : string_word(from, &ended);
+    store(to, word ? word : EMPTY_TEXT);
+    for (unsigned i = 1; i < STRING_WORDS; i++) {
+        word = ended ? 0 : string_word(from + 8 * i, &ended);
+        store(to + i, i < STRING_WORDS - 1 ? word : word & ~0ull >> 8);
     }
 }
 

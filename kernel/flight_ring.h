@@ -34,7 +34,9 @@
 #define FLIGHT_RING_BYTES (FLIGHT_SUBS * FLIGHT_SUB_BYTES)
 
 #define FLIGHT_MAX_ARGS 6
-#define FLIGHT_STRING_BYTES 32 /* in the ring, filled up with zeros; the last one always is one */
+/* Of a string in the ring: cut off after 31 characters, filled up with zeros. No string becomes
+ * "(null)", an empty one "(empty)": babeltrace2 2.0.4 shows the last one before it instead. */
+#define FLIGHT_STRING_BYTES 32
 #define FLIGHT_HEADER_BYTES 16
 
 /* What an event looks like, by its id: a header of two words, then a word an argument, for a string

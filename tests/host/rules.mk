@@ -88,3 +88,4 @@ $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
 $(eval $(call host_test,flight_ring,kernel/flight_ring.c))
+$(eval $(call host_test,ctf,kernel/ctf.c kernel/flight_ring.c kernel/format.c))
