@@ -187,7 +187,7 @@ static struct command table[] = {
      .help = "run the suites inside the kernel",
      .function = command_selftest},
     {.name = "storm",
-     .arguments = "N",
+     .arguments = "N [busy]",
      .help = "switch markers N times while all CPUs run through them",
      .function = storm_command},
     {.name = "die", .arguments = "KIND", .help = die_kinds, .function = die_command},
