@@ -25,8 +25,7 @@ static void print_site(const struct marker_site *site)
 {
     char where[80];
     const struct marker_place *end = marker_places_end;
-    printk("    %s %s:%u %s", marker_kind_name(site->kind), site->file, site->line,
-           site->function);
+    printk("    %s %s:%u %s", marker_kind_name(site->kind), site->file, site->line, site->function);
     print_arguments(site);
     for (const struct marker_place *place = marker_places_start; place != end; place++)
         if (place->site == site)
@@ -84,9 +83,11 @@ static int attach_to_all(const char *glob, const char *probe)
 {
     int error = 0;
     for (uint32_t i = 0; !error && i < marker_count(); i++)
-        if (marker_name_matches(glob, marker_at(i)->name))
+        if (marker_name_matches(glob, marker_at(i)->name)) {
             error = probe_attach(probe, marker_at(i)->name);
-    return error == ERR_BUSY ? 0 : error;
+            error = error == ERR_BUSY ? 0 : error;
+        }
+    return error;
 }
 
 static int detach_from_all(const char *glob, const char *probe)
@@ -118,7 +119,11 @@ static bool any_matches(const char *glob)
 static int switch_markers(const char *glob, bool on, const char *probe)
 {
     struct text_patch_stats before;
-    int error = any_matches(glob) ? 0 : ERR_NOT_FOUND;
+    int error = 0;
+    if (!any_matches(glob)) {
+        printk("marker: no marker matches '%s'\n", glob);
+        return ERR_NOT_FOUND;
+    }
     text_patch_get_stats(&before);
     if (!error && on)
         error = attach_to_all(glob, probe ? probe : default_probe());

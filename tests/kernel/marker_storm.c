@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Shell command `storm N [busy]`: markers of all kinds are switched N times, while all CPUs run
- * through them in threads, with interrupts on and off, and in NMIs of a performance counter. `busy`:
- * the threads never halt.
+ * through them in threads, with interrupts on and off, and in NMIs of a performance counter.
+ * `busy`: the threads never halt.
  *
  * Every pass is judged by itself, on its CPU: the marker's count of hits there has grown by one or
- * not at all, as the state wants it if that did not change meanwhile; where the code can tell, it has
- * evaluated its arguments if and only if it has; and the probe has seen the right ones. In the end
- * all counts must add up.
+ * not at all, as the state wants it if that did not change meanwhile; where the code can tell, it
+ * has evaluated its arguments if and only if it has; and the probe has seen the right ones. In the
+ * end all counts must add up.
  *
  * Context of the counters: each CPU's own, a row for threads and one for NMIs. NMIs that come while
  * another one of this CPU is in its passes (any IRETQ lets them in) are not counted, but end at
@@ -74,8 +74,8 @@ static void pass(enum storm_context context, unsigned place)
     tally->passes++;
     tally->hits += hits;
     tally->certain += certain;
-    tally->wrong += hits > 1 || (site->tells && evaluated != (hits == 1)) ||
-                    (certain && hits != (state & 1));
+    tally->wrong +=
+        hits > 1 || (site->tells && evaluated != (hits == 1)) || (certain && hits != (state & 1));
 }
 
 static void pass_all(enum storm_context context)
@@ -108,8 +108,8 @@ static void thread_passes(uint64_t round)
         irq_restore(enabled);
 }
 
-/* Until the next interrupt, mostly a synchronisation of the patcher: what follows runs while the next
- * bytes are written. A host with fewer processors than CPUs gets much more done this way. */
+/* Until the next interrupt, mostly a synchronisation of the patcher: what follows runs while the
+ * next bytes are written. A host with fewer processors than CPUs gets much more done this way. */
 static void halt(void)
 {
     irq_disable();
@@ -291,7 +291,8 @@ int storm_command(int count, char **words)
 {
     unsigned long long toggles;
     busy = count == 3 && strcmp(words[2], "busy") == 0;
-    if ((count != 2 && !busy) || !string_to_u64(words[1], &toggles) || toggles == 0 || toggles > TOGGLES_MAX)
+    if ((count != 2 && !busy) || !string_to_u64(words[1], &toggles) || toggles == 0 ||
+        toggles > TOGGLES_MAX)
         return ERR_USAGE;
     bool pinned = current_thread()->pinned;
     current_thread()->pinned = true;
