@@ -162,6 +162,17 @@ static int clear_jumps(uint64_t address)
     return error;
 }
 
+/* Those that had to give their jump up for a probe that has gone. */
+static int set_jumps_again(void)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < TEXT_PROBES_MAX && !error; i++)
+        if (places[i].address && places[i].no_jump == INSN_PROBE_JUMPED)
+            error = set_jump(&places[i]);
+    return error;
+}
+
 static int arm(struct probe_dynamic *place, enum text_probe_mode mode,
                enum insn_probe_refusal *reason)
 {
@@ -214,7 +225,7 @@ static int drop_place(struct probe_dynamic *place)
         return error;
     probe_chain_release(place->chain);
     place->address = 0;
-    return 0;
+    return set_jumps_again();
 }
 
 /* --- for all --- */
