@@ -52,7 +52,7 @@ ARCH_OBJS := $(addprefix arch/x86/, \
     power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_commands.o probe_dynamic.o probe_types.o \
-    breakpoint.o marker.o marker_bench.o marker_commands.o \
+    breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
@@ -68,7 +68,7 @@ REPLAY_OBJS := $(addprefix replay/, \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    die.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
+    die.o marker_places.o marker_storm.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
     suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
     suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \

@@ -14,6 +14,7 @@
 #include "kernel/breakpoint.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
+#include "kernel/probe.h"
 #include "kernel/string.h"
 #include "kernel/upcalls.h"
 #include "kernel/waitqueue.h"
@@ -26,7 +27,6 @@ static struct marker *markers; /* [count], by name */
 static uint32_t count;
 static struct marker **marker_of;             /* atomic; [site]; NULL until all is set up */
 static const struct marker_place **by_address; /* [places()] */
-static marker_dispatcher *dispatch;           /* atomic */
 
 static size_t sites(void)
 {
@@ -158,22 +158,23 @@ const char *marker_kind_name(enum marker_kind kind)
 
 /* --- hits --- */
 
-static void run(const struct marker_site *site, const struct probe_hit *hit)
+/* A BOOT_CALL may come before the table is there. */
+static inline __attribute__((always_inline)) void run(const struct probe_hit *hit)
 {
-    struct marker *marker = marker_of_site(site);
-    if (!marker)
-        return; /* a BOOT_CALL before the table is there */
+    struct marker **table = __atomic_load_n(&marker_of, __ATOMIC_ACQUIRE);
+    if (!table)
+        return;
+    struct marker *marker = table[hit->site - marker_sites_start];
     cpu_local_increment(&marker->hits[this_cpu()->index]);
     const struct probe_chain *chain = __atomic_load_n(&marker->chain, __ATOMIC_ACQUIRE);
-    marker_dispatcher *function = __atomic_load_n(&dispatch, __ATOMIC_ACQUIRE);
-    if (chain && function)
-        function(chain, hit);
+    if (chain)
+        probe_run(chain, hit);
 }
 
 void marker_hit(const struct marker_site *site, const uint64_t *args)
 {
     struct probe_hit hit = {.site = site, .args = args, .arg_count = site->argument_count};
-    run(site, &hit);
+    run(&hit);
 }
 
 static void hit_place(const struct marker_place *place, const struct trap_frame *registers,
@@ -188,7 +189,7 @@ static void hit_place(const struct marker_place *place, const struct trap_frame 
                             .args = args,
                             .arg_count = site->argument_count,
                             .frame = frame};
-    run(site, &hit);
+    run(&hit);
 }
 
 void marker_hit_frame(struct trap_frame *frame, const struct marker_place *place)
@@ -291,11 +292,6 @@ int marker_set_chain(struct marker *marker, const struct probe_chain *chain)
     int error = update();
     mutex_unlock(&marker_mutex);
     return error;
-}
-
-void marker_set_dispatcher(marker_dispatcher *dispatcher)
-{
-    __atomic_store_n(&dispatch, dispatcher, __ATOMIC_RELEASE);
 }
 
 /* --- boot --- */

@@ -16,10 +16,9 @@
  * MARKER is the kind that the kernel uses. MARKER_IMMEDIATE and the others below are for comparison
  * (`marker bench`); docs/markers.md tells what each costs.
  *
- * A marker's place is patched while it is on and has a chain of probes. Who hands chains out and
- * walks them is the probe manager (kernel/probe.h): it registers marker_set_dispatcher(probe_run)
- * once at boot, calls marker_set_chain() when a chain gets its first probe or loses its last, and
- * finds markers with marker_find().
+ * A marker's place is patched while it is on and has a chain of probes. Who makes chains is the
+ * probe manager (kernel/probe.h): it finds markers with marker_find() and calls marker_set_chain()
+ * when a chain gets its first probe or loses its last. Hits go to probe_run().
  *
  * Locks: the markers' mutex for `on`, `chain` and what is patched; hits are each CPU's own.
  * Context of MARKER: any, NMI included; but not in what the entry of #BP and marker_hit() call.
@@ -116,9 +115,6 @@ int marker_set(const char *glob, bool on);
  * before it returns; hits may be on their way to the old chain even then (its grace period is the
  * manager's affair). Context: thread, may sleep. */
 int marker_set_chain(struct marker *marker, const struct probe_chain *chain);
-
-typedef void marker_dispatcher(const struct probe_chain *chain, const struct probe_hit *hit);
-void marker_set_dispatcher(marker_dispatcher *dispatcher); /* once */
 
 void marker_commands_register(void); /* kernel/marker_commands.c: markers, marker */
 

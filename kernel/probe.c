@@ -316,5 +316,4 @@ void probe_totals(const struct probe *probe, uint64_t *hits, uint64_t *misses)
 void probe_manager_init(void)
 {
     mutex_init(&manager, "probes");
-    marker_set_dispatcher(probe_run);
 }

@@ -122,6 +122,19 @@ static void synchronise(void)
     upcall_call_all_cpus(synchronise_here, NULL, "every CPU to see patched text");
 }
 
+static void write_first_bytes(const struct text_patch *patches, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        write_bytes(&patches[i], 0, 1, patches[i].new_bytes);
+    synchronise();
+}
+
+/* The last step is done twice for QEMU's translator (seen in version 10.0.2, a thread for each CPU).
+ * There the store comes after the removal of the code that was translated from the old byte; a CPU
+ * that translates in between goes on with the old byte for ever, serialised or not. By the first
+ * synchronisation no CPU is in such a translation any more; the second store removes what has come
+ * of them, and by the second synchronisation nobody is still in it. The steps before need no such
+ * thing, since each of them is followed by a store to the same instruction. */
 static void write_batch(const struct text_patch *patches, size_t count)
 {
     static const uint8_t int3[] = {TEXT_INT3};
@@ -138,9 +151,8 @@ static void write_batch(const struct text_patch *patches, size_t count)
             write_bytes(&patches[i], 1, patches[i].length - 1u, patches[i].new_bytes);
         synchronise();
     }
-    for (size_t i = 0; i < count; i++)
-        write_bytes(&patches[i], 0, 1, patches[i].new_bytes);
-    synchronise();
+    write_first_bytes(patches, count);
+    write_first_bytes(patches, count);
 }
 
 static int apply(struct text_patch *patches, size_t count, uint64_t *bad)
