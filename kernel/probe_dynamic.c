@@ -58,10 +58,9 @@ static void sweep_functions(void)
 }
 
 /* Through the direct map: the image has a guard page. */
-static void add_words(const char *start, const char *end)
+static void add_data(const char *start, const char *end)
 {
-    text_map_add_words(&map, PHYS_TO_VIRT(IMAGE_TO_PHYS(start)),
-                       (size_t)(end - start) / sizeof(uint64_t));
+    text_map_add_data(&map, PHYS_TO_VIRT(IMAGE_TO_PHYS(start)), (size_t)(end - start));
 }
 
 static int make_map(void)
@@ -81,8 +80,8 @@ static int make_map(void)
     upcall_patch_lock(); /* no instruction is half patched */
     sweep_functions();
     upcall_patch_unlock();
-    add_words(rodata_start, rodata_end);
-    add_words(data_start, data_end);
+    add_data(rodata_start, rodata_end);
+    add_data(data_start, data_end);
     return 0;
 }
 

@@ -280,8 +280,10 @@ static void make_map(struct text_map *map, const uint8_t *text, size_t size, uin
         .start = FROM, .size = size, .starts = calloc(1, 8), .targets = calloc(1, 8)};
     text_map_sweep(map, text, 0, size);
     if (pointer) {
-        uint64_t words[] = {0, FROM + pointer, FROM + size, FROM - 1};
-        text_map_add_words(map, words, 4);
+        uint64_t words[] = {0, 0, FROM + size, FROM - 1};
+        pointer += FROM;
+        memcpy((uint8_t *)words + 3, &pointer, sizeof pointer); /* not aligned */
+        text_map_add_data(map, (const uint8_t *)words, sizeof words);
     }
 }
 
