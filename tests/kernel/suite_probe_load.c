@@ -18,9 +18,9 @@
 #include "tests/kernel/probe_targets.h"
 #include "tests/kernel/suite.h"
 
-#define CHANGES 300
-#define NMI_PERIOD 60000
-#define PASSES_BETWEEN_YIELDS 32
+#define CHANGES 100
+#define NMI_PERIOD 200000
+#define PASSES_BETWEEN_YIELDS 4
 #define HOT_OFFSETS 32
 
 static struct load {
