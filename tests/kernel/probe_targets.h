@@ -24,6 +24,9 @@ void probe_target_run(struct target_registers *registers, uint64_t function);
 /* NULL: there is none of this name. */
 const struct target *probe_target_find(const char *name);
 
+/* Its instructions: their offsets. Returns how many. */
+unsigned probe_target_list(const struct target *target, uint16_t *offsets, unsigned limit);
+
 /* What a target made of a start that is always the same. */
 struct target_result {
     struct target_registers registers;

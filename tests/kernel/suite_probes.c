@@ -59,8 +59,7 @@ void probe_target_result(const struct target *target, struct target_result *resu
     memcpy(result->data, probe_target_data, TARGET_DATA_SIZE);
 }
 
-/* The instructions of a target: their offsets. */
-static unsigned list_instructions(const struct target *target, uint16_t *offsets, unsigned limit)
+unsigned probe_target_list(const struct target *target, uint16_t *offsets, unsigned limit)
 {
     struct insn insn;
     unsigned count = 0;
@@ -88,8 +87,6 @@ static void complain(uint64_t address, const char *what, uint64_t value)
         printk("#   %s: %s %llu\n", symbol_format(symbol, sizeof(symbol), address), what,
                (unsigned long long)value);
 }
-
-static void find_totals(const struct probe_dynamic *place, void *argument);
 
 struct totals {
     uint64_t address, hits, misses;
@@ -153,7 +150,7 @@ static uint64_t try_instruction(const struct target *target, uint64_t address,
 static void test_target(const struct target *target, unsigned mode)
 {
     uint16_t offsets[160];
-    unsigned count = list_instructions(target, offsets, 160);
+    unsigned count = probe_target_list(target, offsets, 160);
 
     memset(&sums, 0, sizeof(sums));
     probe_target_result(target, &expected);
@@ -185,7 +182,7 @@ static void test_targets(void)
 static void test_all_at_once(const struct target *target, enum text_probe_mode mode)
 {
     uint16_t offsets[PROBES_AT_ONCE];
-    unsigned count = list_instructions(target, offsets, PROBES_AT_ONCE), failed = 0, hit = 0;
+    unsigned count = probe_target_list(target, offsets, PROBES_AT_ONCE), failed = 0, hit = 0;
     enum insn_probe_refusal reason;
 
     probe_target_result(target, &expected);
