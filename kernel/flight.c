@@ -6,6 +6,7 @@
 #include "kernel/flight.h"
 
 #include "arch/x86/cpu.h"
+#include "arch/x86/layout.h"
 #include "kernel/err.h"
 #include "kernel/hash.h"
 #include "kernel/marker.h"
@@ -24,26 +25,40 @@
 
 _Static_assert(PAGE_SIZE << RING_ORDER == FLIGHT_RING_BYTES, "a ring is one block of frames");
 
-/* On cache lines of their own. words: set at boot, NULL when memory had run out. */
 static struct {
-    struct flight_ring ring;
+    struct flight_ring ring; /* words: NULL when memory had run out at boot */
 } __attribute__((aligned(64))) rings[MAX_CPUS];
+static struct flight_ring *ring_of[MAX_CPUS]; /* the same; fixed */
 
 static struct mutex flight_mutex;
-static struct ctf_trace trace; /* F: uuid; the rest is fixed */
-static bool overwrite = true;  /* F */
+static struct ctf_trace trace;        /* F: uuid; the rest is fixed */
+static struct flight_layout *layouts; /* fixed; [trace.site_count + 1] */
+static bool overwrite = true;         /* F */
 
 /* --- writing: any context --- */
 
-static void record(struct probe *probe, const struct probe_hit *hit)
+static inline void write_event(uint32_t cpu, uint32_t id, const uint64_t *args)
 {
-    struct flight_ring *ring = &rings[this_cpu()->index].ring;
-    const struct thread *thread = current_thread();
-    uint32_t id = hit->site ? (uint32_t)(hit->site - trace.sites) : trace.site_count;
-    const uint64_t *args = hit->site ? hit->args : &hit->address;
+    flight_ring_write(ring_of[cpu], &layouts[id], id, &current_thread()->id, args);
+}
+
+NOPROBE static void record_site(const struct marker_site *site, const uint64_t *args, uint32_t cpu)
+{
+    write_event(cpu, (uint32_t)(site - trace.sites), args);
+}
+
+NOPROBE static void record_instruction(const uint64_t *address)
+{
+    write_event(this_cpu()->index, trace.site_count, address);
+}
+
+NOPROBE static void record(struct probe *probe, const struct probe_hit *hit)
+{
     (void)probe;
-    if (__builtin_expect(ring->words != NULL, 1))
-        flight_ring_write(ring, trace.layouts.table[id], id, thread ? thread->id : 0, args);
+    if (hit->site)
+        record_site(hit->site, hit->args, this_cpu()->index);
+    else
+        record_instruction(&hit->address);
 }
 
 static const struct probe_type flight_type = {
@@ -51,6 +66,7 @@ static const struct probe_type flight_type = {
     .help = "write into the flight recorder's ring (command trace)",
     .flags = PROBE_NMI_SAFE,
     .function = record,
+    .leaf = record_site,
 };
 
 /* --- what is recorded --- */
@@ -225,10 +241,13 @@ static void make_rings(void)
 {
     for (uint32_t i = 0; i < cpu_count; i++) {
         uint64_t frame = frames_alloc(RING_ORDER);
+        ring_of[i] = &rings[i].ring;
         if (frame)
             flight_ring_reset(&rings[i].ring, PHYS_TO_VIRT(frame), overwrite);
         else
             printk("flight recorder: no memory for the ring of CPU %u, which is not recorded\n", i);
+        if (!frame)
+            flight_ring_refuse(&rings[i].ring);
     }
 }
 
@@ -239,11 +258,11 @@ void flight_init(void)
     trace.sites = marker_next_site(NULL);
     while ((site = marker_next_site(site)) != NULL)
         trace.site_count++;
-    struct flight_layout *table = kzalloc((trace.site_count + 1) * sizeof(*table));
-    if (!table)
+    layouts = kzalloc((trace.site_count + 1) * sizeof(*layouts));
+    if (!layouts)
         panic("out of memory for the flight recorder's table of events");
-    ctf_make_layouts(table, trace.sites, trace.site_count);
-    trace.layouts = (struct flight_layouts){table, trace.site_count + 1};
+    ctf_make_layouts(layouts, trace.sites, trace.site_count);
+    trace.layouts = (struct flight_layouts){layouts, trace.site_count + 1};
     trace.cpu_count = cpu_count;
     trace.tsc_hz = timer_tsc_hz();
     make_rings();

@@ -9,25 +9,27 @@
 #include "arch/x86/cpu.h"
 #include "arch/x86/cpu_local.h"
 #include "arch/x86/layout.h"
+#include "kernel/err.h"
+#include "kernel/string.h"
 
 #define RESERVE_TRIES 64
 #define STRING_WORDS (FLIGHT_STRING_BYTES / 8)
-#define LOW_BITS 0x0101010101010101ull
-#define HIGH_BITS 0x8080808080808080ull
-#define NULL_TEXT 0x296c6c756e28ull    /* "(null)", as it lies in memory */
-#define EMPTY_TEXT 0x297974706d6528ull /* "(empty)" */
 
 _Static_assert((FLIGHT_SUBS & (FLIGHT_SUBS - 1)) == 0, "places are rests of powers of two");
 _Static_assert((FLIGHT_SUB_BYTES & (FLIGHT_SUB_BYTES - 1)) == 0, "the same");
 
 struct flight_layout flight_layout_make(unsigned arg_count, unsigned strings)
 {
-    unsigned string_count = 0;
+    unsigned string_count = 0, leading = strings ? (unsigned)__builtin_ctz(strings) : arg_count;
     for (unsigned i = 0; i < arg_count; i++)
         string_count += strings >> i & 1;
     return (struct flight_layout){
         .bytes = (uint16_t)(FLIGHT_HEADER_BYTES + 8 * (arg_count - string_count) +
                             FLIGHT_STRING_BYTES * string_count),
+        .leading = (uint8_t)leading,
+        .tail = leading == arg_count       ? FLIGHT_TAIL_NONE
+                : leading + 1 == arg_count ? FLIGHT_TAIL_STRING
+                                           : FLIGHT_TAIL_MIXED,
         .arg_count = (uint8_t)arg_count,
         .strings = (uint8_t)strings,
     };
@@ -43,66 +45,95 @@ void flight_ring_reset(struct flight_ring *ring, uint64_t *words, bool overwrite
         words[i] = 0;
 }
 
-/* --- writing --- */
-
-static inline struct flight_sub *sub_at(struct flight_ring *ring, uint64_t position)
+void flight_ring_refuse(struct flight_ring *ring)
 {
-    return &ring->subs[position / FLIGHT_SUB_BYTES % FLIGHT_SUBS];
+    *ring = (struct flight_ring){.reserved = FLIGHT_SUB_BYTES - 8};
 }
+
+/* --- writing --- */
 
 static inline void store(uint64_t *to, uint64_t word)
 {
     __atomic_store_n(to, word, __ATOMIC_RELAXED);
 }
 
-/* Programs' memory is never looked at, nor what is no address. */
-static inline bool may_read(uint64_t address)
+static inline struct flight_sub *sub_at(struct flight_ring *ring, uint64_t position)
+{
+    return &ring->subs[position / FLIGHT_SUB_BYTES % FLIGHT_SUBS];
+}
+
+/* No loop: a jump into the middle. */
+static inline void store_words(uint64_t *to, unsigned count, const uint64_t *args)
+{
+    switch (count) {
+    case 6:
+        store(to + 5, args[5]); /* fall through */
+    case 5:
+        store(to + 4, args[4]); /* fall through */
+    case 4:
+        store(to + 3, args[3]); /* fall through */
+    case 3:
+        store(to + 2, args[2]); /* fall through */
+    case 2:
+        store(to + 1, args[1]); /* fall through */
+    case 1:
+        store(to, args[0]);
+    case 0:
+        return;
+    }
+    __builtin_unreachable();
+}
+
+/* A string of the kernel's, whose next 31 bytes are there even if they are not its own: what is
+ * behind its end, readers take away. */
+static inline bool string_is_easy(uint64_t from)
 {
 #if __STDC_HOSTED__
-    return address != 0;
+    bool kernel = from != 0;
 #else
-    return address >= DIRECT_MAP_BASE;
+    bool kernel = (int64_t)from < 0;
 #endif
+    return kernel && (from & 4095) <= 4096 - FLIGHT_STRING_BYTES;
 }
 
-/* Eight bytes from `at` on, as far as the string goes, zeros behind its end. May read behind that,
- * but never the next page before it is known that the string goes on there. */
-__attribute__((no_sanitize("address"))) static inline uint64_t string_word(uint64_t at, bool *ended)
+static inline void copy_string(uint64_t *to, const uint64_t *from)
 {
-    uint64_t word = 0;
-    if ((at & 4095) > 4096 - 8) {
-        for (unsigned i = 0; i < 8; i++) {
-            uint64_t byte = *(const uint8_t *)(at + i);
-            *ended = byte == 0;
-            if (*ended)
-                break;
-            word |= byte << (8 * i);
+    _Static_assert(FLIGHT_STRING_BYTES == 32, "four words");
+    store(to, from[0]);
+    store(to + 1, from[1]);
+    store(to + 2, from[2]);
+    store(to + 3, from[3]);
+}
+
+/* --- writing: the rare parts --- */
+
+/* Byte by byte, and nothing of another page before it is known that the string goes on there. */
+NOPROBE static void store_string(uint64_t *to, uint64_t from)
+{
+    static const char null_text[] = "(null)";
+    const char *text = from ? (const char *)from : null_text;
+    bool ended = false;
+#if !__STDC_HOSTED__
+    if (from && from < DIRECT_MAP_BASE)
+        text = null_text; /* nothing of the kernel's */
+#endif
+    for (unsigned i = 0; i < STRING_WORDS; i++) {
+        uint64_t word = 0;
+        for (unsigned k = 0; k < 8; k++) {
+            uint64_t byte = ended ? 0 : (uint8_t)text[8 * i + k];
+            ended = ended || byte == 0;
+            word |= byte << (8 * k);
         }
-        return word;
-    }
-    __builtin_memcpy(&word, (const void *)at, 8);
-    uint64_t zeros = (word - LOW_BITS) & ~word & HIGH_BITS;
-    if (zeros == 0)
-        return word;
-    *ended = true;
-    return word & (((zeros & -zeros) >> 7) - 1);
-}
-
-static inline void store_string(uint64_t *to, uint64_t from)
-{
-    bool ended = !may_read(from);
-    uint64_t word = ended ? NULL_TEXT : string_word(from, &ended);
-    store(to, word ? word : EMPTY_TEXT);
-    for (unsigned i = 1; i < STRING_WORDS; i++) {
-        word = ended ? 0 : string_word(from + 8 * i, &ended);
-        store(to + i, i < STRING_WORDS - 1 ? word : word & ~0ull >> 8);
+        store(to + i, word);
     }
 }
 
-static inline void store_args(uint64_t *to, struct flight_layout layout, const uint64_t *args)
+/* From the first string on, which is where `to` points. */
+NOPROBE static void store_mixed(uint64_t *to, const struct flight_layout *layout,
+                                const uint64_t *args)
 {
-    for (unsigned i = 0; i < layout.arg_count; i++) {
-        if (layout.strings >> i & 1) {
+    for (unsigned i = layout->leading; i < layout->arg_count; i++) {
+        if (layout->strings >> i & 1) {
             store_string(to, args[i]);
             to += STRING_WORDS;
         } else {
@@ -113,7 +144,7 @@ static inline void store_args(uint64_t *to, struct flight_layout layout, const u
 
 /* The sub-buffer that starts there may be entered. The time is noted before anybody does; when
  * several contexts try, that of any of them will do. */
-static bool open_sub(struct flight_ring *ring, uint64_t start, uint64_t now)
+static inline bool open_sub(struct flight_ring *ring, uint64_t start, uint64_t now)
 {
     struct flight_sub *sub = sub_at(ring, start);
     uint64_t laps = start / FLIGHT_RING_BYTES;
@@ -125,7 +156,7 @@ static bool open_sub(struct flight_ring *ring, uint64_t start, uint64_t now)
 }
 
 /* Whoever reserved across the end of a sub-buffer, which is one context each time. */
-static void close_sub(struct flight_ring *ring, uint64_t position, uint64_t start)
+static inline void close_sub(struct flight_ring *ring, uint64_t position, uint64_t start)
 {
     struct flight_sub *sub = sub_at(ring, position);
     store(&sub->content, position % FLIGHT_SUB_BYTES);
@@ -133,14 +164,18 @@ static void close_sub(struct flight_ring *ring, uint64_t position, uint64_t star
     cpu_local_add(&sub->committed, start - position);
 }
 
-static bool lose(struct flight_ring *ring)
+static inline bool lose(struct flight_ring *ring)
 {
     cpu_local_add(&ring->lost, 1);
     return false;
 }
 
-bool flight_ring_write(struct flight_ring *ring, struct flight_layout layout, uint32_t id,
-                       uint32_t thread, const uint64_t *args)
+/* Where an event goes, and its time. */
+struct place {
+    uint64_t position, time;
+};
+
+static inline bool reserve(struct flight_ring *ring, uint32_t bytes, struct place *place)
 {
     uint64_t position, start, now;
     unsigned tries = RESERVE_TRIES;
@@ -150,22 +185,61 @@ bool flight_ring_write(struct flight_ring *ring, struct flight_layout layout, ui
             return lose(ring);
         now = cpu_rdtsc();
         start = position;
-        if (__builtin_expect(position % FLIGHT_SUB_BYTES + layout.bytes >= FLIGHT_SUB_BYTES, 0)) {
+        if (position % FLIGHT_SUB_BYTES + bytes >= FLIGHT_SUB_BYTES) {
             start = (position | (FLIGHT_SUB_BYTES - 1)) + 1;
             /* An interrupt may have entered it just now: then the compare-exchange fails, too. */
             if (!open_sub(ring, start, now) &&
                 __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED) == position)
                 return lose(ring);
         }
-    } while (!cpu_local_compare_exchange(&ring->reserved, position, start + layout.bytes));
-    if (__builtin_expect(start != position, 0))
+    } while (!cpu_local_compare_exchange(&ring->reserved, position, start + bytes));
+    if (start != position)
         close_sub(ring, position, start);
-    uint64_t *to = ring->words + start % FLIGHT_RING_BYTES / 8;
-    store(to + 1, (uint64_t)thread << 32 | id);
-    store_args(to + 2, layout, args);
-    store(to, now); /* last: of what was interrupted for ever the time is that of an earlier lap */
-    cpu_local_add(&sub_at(ring, start)->committed, layout.bytes);
+    *place = (struct place){start, now};
     return true;
+}
+
+NOPROBE static int write_slowly(struct flight_ring *ring, const struct flight_layout *layout,
+                                uint32_t id, const uint32_t *thread, const uint64_t *args)
+{
+    struct place place;
+    if (!reserve(ring, layout->bytes, &place))
+        return ERR_LOG_FULL;
+    uint64_t *to = ring->words + place.position % FLIGHT_RING_BYTES / 8;
+    store(to + 1, (uint64_t)*thread << 32 | id);
+    store_words(to + 2, layout->leading, args);
+    store_mixed(to + 2 + layout->leading, layout, args);
+    store(to, place.time);
+    cpu_local_add(&sub_at(ring, place.position)->committed, layout->bytes);
+    return 0;
+}
+
+/* --- writing: the way of most events --- */
+
+/* Every instruction counts here: with the way from a marker it must not be more than 150. So there
+ * is no loop, no call in the middle, and few values are needed at one time. */
+NOPROBE __attribute__((no_sanitize("address"))) int
+flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint32_t id,
+                  const uint32_t *thread, const uint64_t *args)
+{
+    if (__builtin_expect(layout->tail, 0) &&
+        (layout->tail != FLIGHT_TAIL_STRING || !string_is_easy(args[layout->leading])))
+        return write_slowly(ring, layout, id, thread, args);
+    uint64_t position = __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
+    uint64_t time = cpu_rdtsc();
+    if (__builtin_expect(
+            position % FLIGHT_SUB_BYTES + layout->bytes >= FLIGHT_SUB_BYTES ||
+                !cpu_local_compare_exchange(&ring->reserved, position, position + layout->bytes),
+            0))
+        return write_slowly(ring, layout, id, thread, args);
+    uint64_t *to = ring->words + position % FLIGHT_RING_BYTES / 8;
+    store(to + 1, (uint64_t)*thread << 32 | id);
+    store_words(to + 2, layout->leading, args);
+    if (__builtin_expect(layout->tail, 0))
+        copy_string(to + 2 + layout->leading, (const uint64_t *)args[layout->leading]);
+    store(to, time); /* last: of what was interrupted for ever it is of an earlier lap */
+    cpu_local_add(&sub_at(ring, position)->committed, layout->bytes);
+    return 0;
 }
 
 /* --- reading --- */
@@ -226,6 +300,31 @@ static uint32_t whole_prefix(const uint64_t *words, uint32_t bytes, uint64_t not
     return good;
 }
 
+/* As they are to be read: without what was copied from behind their end. */
+static void clean_string(char *text)
+{
+    size_t length = strnlen(text, FLIGHT_STRING_BYTES - 1);
+    memset(text + length, 0, FLIGHT_STRING_BYTES - length);
+    if (length == 0)
+        memcpy(text, "(empty)", sizeof("(empty)"));
+}
+
+static void clean_strings(uint64_t *words, uint32_t bytes, const struct flight_layouts *layouts)
+{
+    uint32_t offset = 0, start = 0;
+    struct flight_event event;
+    for (; flight_event_next(words, bytes, &offset, layouts, &event); start = offset) {
+        struct flight_layout layout = layouts->table[event.id];
+        uint64_t *arg = words + (start + FLIGHT_HEADER_BYTES) / 8;
+        for (unsigned i = 0; layout.strings && i < layout.arg_count; i++) {
+            bool string = layout.strings >> i & 1;
+            if (string)
+                clean_string((char *)arg);
+            arg += string ? STRING_WORDS : 1;
+        }
+    }
+}
+
 bool flight_ring_copy(const struct flight_ring *ring, uint64_t sequence,
                       const struct flight_layouts *layouts, unsigned patience, uint64_t *out,
                       struct flight_packet *packet)
@@ -244,6 +343,7 @@ bool flight_ring_copy(const struct flight_ring *ring, uint64_t sequence,
         return false;
     if (!extent.whole)
         extent.bytes = whole_prefix(out, extent.bytes, not_before, layouts);
+    clean_strings(out, extent.bytes, layouts);
     *packet = (struct flight_packet){
         .sequence = sequence,
         .bytes = extent.bytes,

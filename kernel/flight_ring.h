@@ -34,17 +34,23 @@
 #define FLIGHT_RING_BYTES (FLIGHT_SUBS * FLIGHT_SUB_BYTES)
 
 #define FLIGHT_MAX_ARGS 6
-/* Of a string in the ring: cut off after 31 characters, filled up with zeros. No string becomes
- * "(null)", an empty one "(empty)": babeltrace2 2.0.4 shows the last one before it instead. */
+/* Of a string: whoever reads it finds it cut off after 31 characters, filled up with zeros. No
+ * string becomes "(null)", an empty one "(empty)": babeltrace2 2.0.4 would show the one before it.
+ */
 #define FLIGHT_STRING_BYTES 32
 #define FLIGHT_HEADER_BYTES 16
 
+enum flight_tail { FLIGHT_TAIL_NONE, FLIGHT_TAIL_STRING, FLIGHT_TAIL_MIXED };
+
 /* What an event looks like, by its id: a header of two words, then a word an argument, for a string
- * FLIGHT_STRING_BYTES. */
+ * FLIGHT_STRING_BYTES. Writing is fast when there is no string but the last argument. */
 struct flight_layout {
     uint16_t bytes;    /* header included */
+    uint8_t leading;   /* arguments before the first string */
+    uint8_t tail;      /* enum flight_tail: what follows these */
     uint8_t arg_count; /* FLIGHT_MAX_ARGS at most */
     uint8_t strings;   /* bit i: argument i is a string */
+    uint8_t unused[2];
 };
 
 struct flight_layouts {
@@ -74,9 +80,13 @@ struct flight_layout flight_layout_make(unsigned arg_count, unsigned strings);
  * stops when it is full. */
 void flight_ring_reset(struct flight_ring *ring, uint64_t *words, bool overwrite);
 
-/* On the ring's CPU, in any context: false, and counted, when there was no place. */
-bool flight_ring_write(struct flight_ring *ring, struct flight_layout layout, uint32_t id,
-                       uint32_t thread, const uint64_t *args);
+/* One that never takes anything. */
+void flight_ring_refuse(struct flight_ring *ring);
+
+/* On the ring's CPU, in any context. ERR_LOG_FULL, and counted: there was no place. What `thread`
+ * points to is read. */
+int flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint32_t id,
+                      const uint32_t *thread, const uint64_t *args);
 
 /* The sub-buffers that hold something, from *first to before *end, counted since the beginning. */
 void flight_ring_range(const struct flight_ring *ring, uint64_t *first, uint64_t *end);

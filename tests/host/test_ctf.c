@@ -159,7 +159,7 @@ static void write_event(unsigned cpu, uint64_t *seed)
         enum marker_type type = id == PROBE_ID ? MARKER_POINTER : sites[id].argument_types[i];
         args[i] = type == MARKER_STRING ? (uint64_t)random_text(seed) : random_value(seed, type);
     }
-    flight_ring_write(&rings[cpu], table[id], id, thread, args);
+    flight_ring_write(&rings[cpu], &table[id], id, &thread, args);
     expect(cpu, id, thread, args);
 }
 

@@ -31,12 +31,19 @@ static uint64_t check_of(uint64_t level, uint64_t number)
     return (number * 3 + level) * 0x9e3779b97f4a7c15ull;
 }
 
+static bool write_event(uint32_t id, const uint64_t *args)
+{
+    static const uint32_t thread = 7;
+
+    return flight_ring_write(&ring, &table[id], id, &thread, args) == 0;
+}
+
 /* Numbered by its level. */
 static bool write_numbers(unsigned level)
 {
     uint64_t number = sequence[level] + 1;
     uint64_t args[3] = {level, number, check_of(level, number)};
-    bool written = flight_ring_write(&ring, table[NUMBERS], NUMBERS, 7, args);
+    bool written = write_event(NUMBERS, args);
 
     if (written)
         sequence[level] = number;
@@ -192,7 +199,7 @@ static const struct flight_event *write_string(const char *text)
     uint32_t offset = 0;
 
     start(true);
-    flight_ring_write(&ring, table[STRINGS], STRINGS, 1, args);
+    write_event(STRINGS, args);
     flight_ring_copy(&ring, 0, &layouts, 0, copy, &packet);
     flight_event_next(copy, packet.bytes, &offset, &layouts, &event);
     return &event;
