@@ -64,9 +64,10 @@ static struct stamp demote(const struct rec_thread *rec, struct rec_thread *x,
         x->flush = true;
         number = record_append_locked(x, &event);
     }
+    /* No event: it has ended. */
     MARKER(crew_demote, MARKER_ARG(victim, x->slot), MARKER_ARG(page, (void *)page->address),
            MARKER_ARG(keeps, (uint8_t)rights), MARKER_ARG(by, rec->slot),
-           MARKER_ARG(kicked, kicked), MARKER_ARG(event, number));
+           MARKER_ARG(kicked, kicked), MARKER_ARG(event, x->ended ? 0 : number));
     if (kicked)
         __atomic_sub_fetch(&x->pending, 1, __ATOMIC_ACQ_REL);
     spin_unlock(&x->view_lock);

@@ -22,7 +22,7 @@
 #include "tests/kernel/suite.h"
 
 #define THREAD_EVENTS 2400u
-#define CALL_EVERY 48u
+#define CALL_EVERY 120u
 #define NMI_EVERY 6u
 #define COST_EVENTS 1000u
 #define COST_LIMIT 150u
