@@ -37,14 +37,14 @@ static bool overwrite = true;         /* F */
 
 /* --- writing: any context --- */
 
-static inline void write_event(uint32_t cpu, uint32_t id, const uint64_t *args)
+static inline void write_event(uint64_t cpu, uint64_t id, const uint64_t *args)
 {
     flight_ring_write(ring_of[cpu], &layouts[id], id, &current_thread()->id, args);
 }
 
-NOPROBE static void record_site(const struct marker_site *site, const uint64_t *args, uint32_t cpu)
+NOPROBE static void record_site(const struct marker_site *site, const uint64_t *args, uint64_t cpu)
 {
-    write_event(cpu, (uint32_t)(site - trace.sites), args);
+    write_event(cpu, (uint64_t)(site - trace.sites), args);
 }
 
 NOPROBE static void record_instruction(const uint64_t *address)

@@ -200,7 +200,7 @@ static inline bool reserve(struct flight_ring *ring, uint32_t bytes, struct plac
 }
 
 NOPROBE static int write_slowly(struct flight_ring *ring, const struct flight_layout *layout,
-                                uint32_t id, const uint32_t *thread, const uint64_t *args)
+                                uint64_t id, const uint32_t *thread, const uint64_t *args)
 {
     struct place place;
     if (!reserve(ring, layout->bytes, &place))
@@ -217,14 +217,12 @@ NOPROBE static int write_slowly(struct flight_ring *ring, const struct flight_la
 /* --- writing: the way of most events --- */
 
 /* Every instruction counts here: with the way from a marker it must not be more than 150. So there
- * is no loop, no call in the middle, and few values are needed at one time. */
-NOPROBE __attribute__((no_sanitize("address"))) int
-flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint32_t id,
-                  const uint32_t *thread, const uint64_t *args)
+ * is no loop, no call in the middle, few values are needed at one time, and it is compiled twice.
+ */
+__attribute__((always_inline, no_sanitize("address"))) static inline int
+write_fast(struct flight_ring *ring, const struct flight_layout *layout, uint64_t id,
+           const uint32_t *thread, const uint64_t *args, bool string)
 {
-    if (__builtin_expect(layout->tail, 0) &&
-        (layout->tail != FLIGHT_TAIL_STRING || !string_is_easy(args[layout->leading])))
-        return write_slowly(ring, layout, id, thread, args);
     uint64_t position = __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
     uint64_t time = cpu_rdtsc();
     if (__builtin_expect(
@@ -235,11 +233,22 @@ flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, 
     uint64_t *to = ring->words + position % FLIGHT_RING_BYTES / 8;
     store(to + 1, (uint64_t)*thread << 32 | id);
     store_words(to + 2, layout->leading, args);
-    if (__builtin_expect(layout->tail, 0))
+    if (string)
         copy_string(to + 2 + layout->leading, (const uint64_t *)args[layout->leading]);
     store(to, time); /* last: of what was interrupted for ever it is of an earlier lap */
     cpu_local_add(&sub_at(ring, position)->committed, layout->bytes);
     return 0;
+}
+
+NOPROBE __attribute__((no_sanitize("address"))) int
+flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint64_t id,
+                  const uint32_t *thread, const uint64_t *args)
+{
+    if (__builtin_expect(layout->tail == FLIGHT_TAIL_NONE, 1))
+        return write_fast(ring, layout, id, thread, args, false);
+    if (layout->tail == FLIGHT_TAIL_STRING && string_is_easy(args[layout->leading]))
+        return write_fast(ring, layout, id, thread, args, true);
+    return write_slowly(ring, layout, id, thread, args);
 }
 
 /* --- reading --- */

@@ -85,7 +85,7 @@ void flight_ring_refuse(struct flight_ring *ring);
 
 /* On the ring's CPU, in any context. ERR_LOG_FULL, and counted: there was no place. What `thread`
  * points to is read. */
-int flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint32_t id,
+int flight_ring_write(struct flight_ring *ring, const struct flight_layout *layout, uint64_t id,
                       const uint32_t *thread, const uint64_t *args);
 
 /* The sub-buffers that hold something, from *first to before *end, counted since the beginning. */

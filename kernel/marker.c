@@ -159,7 +159,7 @@ const char *marker_kind_name(enum marker_kind kind)
 /* --- hits --- */
 
 /* Counts it. NULL: nothing is to be run; a BOOT_CALL may come before the table is there. */
-static inline const struct probe_chain *count_hit(const struct marker_site *site, uint32_t cpu)
+static inline const struct probe_chain *count_hit(const struct marker_site *site, uint64_t cpu)
 {
     struct marker **table = __atomic_load_n(&marker_of, __ATOMIC_ACQUIRE);
     if (!table)
@@ -178,7 +178,7 @@ run_chain(const struct probe_chain *chain, const struct marker_site *site, const
 
 void marker_hit(const struct marker_site *site, const uint64_t *args)
 {
-    uint32_t cpu = this_cpu()->index;
+    uint64_t cpu = this_cpu()->index;
     const struct probe_chain *chain = count_hit(site, cpu);
     if (chain && !probe_run_leaf(chain, cpu, site, args))
         run_chain(chain, site, args);

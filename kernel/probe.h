@@ -43,7 +43,7 @@ typedef void probe_function(struct probe *probe, const struct probe_hit *hit);
  * probe only. It may run in any context and within any other probe, and leads into nothing that
  * could be probed (NOPROBE) or hold a marker. */
 typedef void probe_leaf_function(const struct marker_site *site, const uint64_t *args,
-                                 uint32_t cpu);
+                                 uint64_t cpu);
 
 struct probe_count {
     uint64_t hits, misses; /* atomic: the CPU's own, but NMIs count in the middle of it */

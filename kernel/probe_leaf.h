@@ -38,7 +38,7 @@ static inline void probe_leave(struct probe_cpu *cpu, uint64_t before)
 }
 
 /* False: there is no short way. */
-static inline bool probe_run_leaf(const struct probe_chain *chain, uint32_t index,
+static inline bool probe_run_leaf(const struct probe_chain *chain, uint64_t index,
                                   const struct marker_site *site, const uint64_t *args)
 {
     struct probe_cpu *cpu = &probe_cpus[index];
