@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/disk.h"
 #include "kernel/flight.h"
 #include "kernel/marker.h"
 #include "kernel/panic.h"
@@ -53,6 +54,7 @@ static void run_session(void *argument)
     (void)argument;
     print_machine();
     marker_start();       /* patches text for the first time */
+    replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))
@@ -88,6 +90,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     probe_init();     /* what hits of markers and probed instructions run */
     smp_start_all();  /* the other CPUs run their idle loops */
     flight_init();    /* a ring for each */
+    disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();
     pmu_commands_register();
