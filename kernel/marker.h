@@ -271,11 +271,11 @@ void marker_start(void); /* boot, first thread: the calls of BOOT_CALL become NO
     do {                                                                                           \
         MARKER_EACH(MARKER_UNUSED, __VA_ARGS__)                                                    \
     } while (0)
-#define MARKER_IMMEDIATE MARKER
-#define MARKER_FRAME_JUMP MARKER
-#define MARKER_CALL_STUB MARKER
-#define MARKER_BOOT_CALL MARKER
-#define MARKER_INT3 MARKER
+#define MARKER_IMMEDIATE(...) MARKER(__VA_ARGS__)
+#define MARKER_FRAME_JUMP(...) MARKER(__VA_ARGS__)
+#define MARKER_CALL_STUB(...) MARKER(__VA_ARGS__)
+#define MARKER_BOOT_CALL(...) MARKER(__VA_ARGS__)
+#define MARKER_INT3(...) MARKER(__VA_ARGS__)
 
 #endif
 #endif

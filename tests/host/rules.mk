@@ -85,3 +85,4 @@ $(eval $(call host_test,pmu_registers,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
