@@ -68,7 +68,8 @@ REPLAY_OBJS := $(addprefix replay/, \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    die.o marker_places.o marker_storm.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o suite_marker.o \
+    die.o marker_places.o marker_storm.o suite_marker.o \
+    suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
     suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
     suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \

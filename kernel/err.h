@@ -21,7 +21,7 @@
     X(-1008, ERR_TOO_MANY_THREADS, "too many threads")                                             \
     X(-1009, ERR_NO_RECORDER, "no recorder is registered")                                         \
     X(-1014, ERR_NO_SOURCE, "no tick source that can be used")                                     \
-    X(-1020, ERR_TEXT_RANGE, "not a place in the kernel's text, or two patches of one place")          \
+    X(-1020, ERR_TEXT_RANGE, "not a place in the kernel's text, or two patches of one")            \
     X(-1021, ERR_TEXT_BYTES, "the text is not what the patch expects")                             \
     X(-1022, ERR_TEXT_OPCODE, "not an instruction that can be patched in")                         \
     X(-1010, ERR_BUSY, "busy")                                                                     \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TAP: spin proves the claims of docs/model/*.pml at several sizes, and finds each rule to be needed.
+# TAP: spin proves the claims of docs/model at several sizes, and finds each rule to be needed.
 #
 #   tests/model.sh                    about a minute on two cores, at most 1.5 GB for each search
 #   MODEL_SIZE=large tests/model.sh   larger sizes as well: some ten minutes, 4 GB for each search
@@ -27,7 +27,7 @@ SECONDS_EACH=600
 #   livelock    a non-progress cycle that even fair scheduling does not leave
 
 # Two lines each: threads x pages x instructions and what is special; optimisation (small searches
-# are done before an optimiser is) and flags. Flags may begin with the model's file, crew.pml if not.
+# are done before an optimiser is) and flags. Flags may begin with the file, if not crew.pml.
 SIZES='2 x 2 x 2, the first instruction of each thread on one or two pages
     -O2 -DPROGRAM=1 -DFAULT_BOUND=4
 2 x 2 x 3, one page each: room for slack; such an instruction faults once
