@@ -45,7 +45,7 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
-    insn_probe.o insn_run.o probe_entry.o text_probe.o \
+    insn_probe.o insn_run.o probe_entry.o text_probe.o text_probe_change.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
     ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pmu.o pmu_loops.o pmu_models.o \
@@ -68,8 +68,9 @@ REPLAY_OBJS := $(addprefix replay/, \
     replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
     tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    probe_targets.o suite_probe_load.o suite_probes.o \
-    die.o marker_places.o marker_storm.o suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
+    probe_targets.o probe_targets_run.o suite_probe_load.o suite_probes.o \
+    die.o marker_places.o marker_storm.o suite.o suite_calls.o suite_console.o suite_frames.o \
+    suite_heap.o suite_locks.o suite_marker.o \
     suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
     suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \

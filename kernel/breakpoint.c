@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The chain of breakpoint handlers: a list that only grows at its head. Part of the entry of #BP. */
+/* The chain of breakpoint handlers: a list that only grows at its head. Part of the entry of #BP.
+ */
 #include "kernel/breakpoint.h"
 
 #include <stddef.h>

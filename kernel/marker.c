@@ -25,7 +25,7 @@ extern const struct marker_site marker_sites_start[], marker_sites_end[]; /* lin
 static struct mutex marker_mutex, patch_mutex;
 static struct marker *markers; /* [count], by name */
 static uint32_t count;
-static struct marker **marker_of;             /* atomic; [site]; NULL until all is set up */
+static struct marker **marker_of;              /* atomic; [site]; NULL until all is set up */
 static const struct marker_place **by_address; /* [places()] */
 
 static size_t sites(void)
@@ -111,10 +111,9 @@ bool marker_name_matches(const char *glob, const char *name)
 
 const char *marker_type_name(enum marker_type type)
 {
-    static const char *const names[MARKER_TYPES] = {
-        [MARKER_NONE] = "none",
+    static const char *const names[MARKER_TYPES] = {[MARKER_NONE] = "none",
 #define MT(name, text, bytes, is_signed) [MARKER_##name] = text,
-        MARKER_TYPE_TABLE(MT)
+                                                    MARKER_TYPE_TABLE(MT)
 #undef MT
     };
     return type < MARKER_TYPES ? names[type] : "unknown";

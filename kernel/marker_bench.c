@@ -206,13 +206,13 @@ static void print_code(const char *kind, const char *loop, const struct footprin
                        const struct footprint *without)
 {
     char registers[80];
-    printk("@marker-code kind=%-10s loop=%-5s hot_bytes=%-3d hot_instructions=%-2d cold_bytes=%-3d "
-           "registers=\"%s\"\n",
-           kind, loop, (int)(code->hot_bytes - without->hot_bytes),
-           (int)(code->hot_instructions - without->hot_instructions),
-           (int)(code->cold_bytes - without->cold_bytes),
-           footprint_registers(registers, sizeof(registers),
-                               code->registers & ~without->registers));
+    printk(
+        "@marker-code kind=%-10s loop=%-5s hot_bytes=%-3d hot_instructions=%-2d cold_bytes=%-3d "
+        "registers=\"%s\"\n",
+        kind, loop, (int)(code->hot_bytes - without->hot_bytes),
+        (int)(code->hot_instructions - without->hot_instructions),
+        (int)(code->cold_bytes - without->cold_bytes),
+        footprint_registers(registers, sizeof(registers), code->registers & ~without->registers));
 }
 
 static void print_rows(const struct row *rows)

@@ -194,9 +194,8 @@ static uint32_t function_length(uint64_t function)
 int footprint_read(uint64_t function, struct footprint *out)
 {
     static struct walk walk; /* the shell's thread only */
-    walk = (struct walk){.code = (const uint8_t *)function,
-                         .length = function_length(function),
-                         .out = out};
+    walk = (struct walk){
+        .code = (const uint8_t *)function, .length = function_length(function), .out = out};
     *out = (struct footprint){0};
     if (walk.length == 0)
         return ERR_NOT_FOUND;

@@ -12,8 +12,8 @@
 
 struct footprint {
     uint32_t hot_bytes, hot_instructions;
-    uint32_t cold_bytes;  /* of the function, and of the code that its places jump to elsewhere */
-    uint32_t registers;   /* bit n: the hot code names general register n (0 = RAX … 15 = R15) */
+    uint32_t cold_bytes; /* of the function, and of the code that its places jump to elsewhere */
+    uint32_t registers;  /* bit n: the hot code names general register n (0 = RAX … 15 = R15) */
 };
 
 /* ERR_NOT_FOUND: no symbol is there; ERR_FAILED: the code is too long, or does not decode. */

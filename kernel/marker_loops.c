@@ -35,7 +35,8 @@ LOOPS(int3, MARKER_INT3(bench_int3, MARKER_ARG(turn, turn)))
 
 #define ROW(text, loop, marker_)                                                                   \
     {                                                                                              \
-        .name = (text), .marker = (marker_), .empty = bench_empty_##loop, .copy = bench_copy_##loop \
+        .name = (text), .marker = (marker_), .empty = bench_empty_##loop,                          \
+        .copy = bench_copy_##loop                                                                  \
     }
 
 const struct marker_loop marker_loops[MARKER_LOOPS] = {

@@ -11,7 +11,8 @@
 #define OPCODE_NOP 0x90
 #define IMMEDIATE_SIZE 4
 
-/* MOV of an immediate, as the compiler has chosen its register: the last bytes are the immediate. */
+/* MOV of an immediate, as the compiler has chosen its register: the last bytes are the immediate.
+ */
 static void make_immediate(const struct marker_place *place, bool on, uint8_t *bytes)
 {
     uint8_t *immediate = bytes + place->length - IMMEDIATE_SIZE;

@@ -41,8 +41,7 @@ NOPROBE bool text_patch_breakpoint(struct trap_frame *frame)
         size_t middle = (low + high) / 2;
         const struct text_patch *patch = &patches[middle];
         if (patch->address == address) {
-            if (foreign(patch) ||
-                !text_emulate(frame, address, patch->new_bytes, patch->length))
+            if (foreign(patch) || !text_emulate(frame, address, patch->new_bytes, patch->length))
                 return false;
             __atomic_fetch_add(&stats.emulated, 1, __ATOMIC_RELAXED);
             return true;
@@ -105,8 +104,8 @@ static void write_bytes(const struct text_patch *patch, unsigned first, unsigned
     paging_close_text();
 }
 
-/* CPUID serialises on every CPU that there is (Intel SDM vol. 3, "Serializing Instructions"; AMD APM
- * vol. 2, 7.6.4); INVLPG does, too, but is here for the alias. */
+/* CPUID serialises on every CPU that there is (Intel SDM vol. 3, "Serializing Instructions"; AMD
+ * APM vol. 2, 7.6.4); INVLPG does, too, but is here for the alias. */
 static void synchronise_here(void *unused)
 {
     uint32_t ignored[4];
@@ -129,12 +128,12 @@ static void write_first_bytes(const struct text_patch *patches, size_t count)
     synchronise();
 }
 
-/* The last step is done twice for QEMU's translator (seen in version 10.0.2, a thread for each CPU).
- * There the store comes after the removal of the code that was translated from the old byte; a CPU
- * that translates in between goes on with the old byte for ever, serialised or not. By the first
- * synchronisation no CPU is in such a translation any more; the second store removes what has come
- * of them, and by the second synchronisation nobody is still in it. The steps before need no such
- * thing, since each of them is followed by a store to the same instruction. */
+/* The last step is done twice for QEMU's translator (seen in version 10.0.2, a thread for each
+ * CPU). There the store comes after the removal of the code that was translated from the old byte;
+ * a CPU that translates in between goes on with the old byte for ever, serialised or not. By the
+ * first synchronisation no CPU is in such a translation any more; the second store removes what has
+ * come of them, and by the second synchronisation nobody is still in it. The steps before need no
+ * such thing, since each of them is followed by a store to the same instruction. */
 static void write_batch(const struct text_patch *patches, size_t count)
 {
     static const uint8_t int3[] = {TEXT_INT3};

@@ -190,6 +190,12 @@ static void execute_stack(void)
     execute(code);
 }
 
+/* An int3 that belongs to nobody. */
+static void breakpoint(void)
+{
+    __asm__ volatile("int3");
+}
+
 /* --- the table --- */
 
 static const struct {
@@ -219,6 +225,7 @@ static const struct {
     {"execute-data", execute_data},
     {"execute-heap", execute_heap},
     {"execute-stack", execute_stack},
+    {"breakpoint", breakpoint},
 };
 
 const char die_kinds[] = "make a mistake that must end the kernel; without KIND lists them";

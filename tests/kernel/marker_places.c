@@ -6,10 +6,11 @@
 #include "tests/kernel/marker_storm.h"
 
 /* Fills up so that what follows stands at `offset` behind a multiple of `unit`; the last bytes are
- * single NOPs, over the others goes a jump. */
+ * single NOPs, over the others goes a jump. The arguments are ready before. */
 #define FILL(unit, offset)                                                                         \
     __asm__ volatile("jmp 1f\n\t.balign " #unit ", 0x90\n\t.skip " #offset " - 2, 0x90\n"          \
-                     "1:\tnop\n\tnop")
+                     "1:\tnop\n\tnop"                                                              \
+                     : "+r"(value), "+r"(mixed))
 #define FILL_0(unit, offset) (void)0
 #define FILL_64 FILL
 #define FILL_4096 FILL
@@ -41,8 +42,7 @@ const struct storm_site storm_sites[STORM_CONTEXTS][STORM_PLACES] = {
         },
     [STORM_NMI] =
         {
-#define SP(name, marker, unit, offset, tells)                                                      \
-    {"storm_nmi_" #name, unit, offset, tells, nmi_##name},
+#define SP(name, marker, unit, offset, tells) {"storm_nmi_" #name, unit, offset, tells, nmi_##name},
             STORM_TABLE(SP)
 #undef SP
         },

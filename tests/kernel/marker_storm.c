@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Shell command `storm N`: markers of all kinds are switched N times, while all CPUs run through
- * them in threads, with interrupts on and off, and in NMIs of a performance counter.
+/* Shell command `storm N [busy]`: markers of all kinds are switched N times, while all CPUs run
+ * through them in threads, with interrupts on and off, and in NMIs of a performance counter.
+ * `busy`: the threads never halt.
  *
  * Every pass is judged by itself, on its CPU: the marker's count of hits there has grown by one or
- * not at all, as the state wants it if that did not change meanwhile; where the code can tell, it has
- * evaluated its arguments if and only if it has; and the probe has seen the right ones. In the end
- * all counts must add up.
+ * not at all, as the state wants it if that did not change meanwhile; where the code can tell, it
+ * has evaluated its arguments if and only if it has; and the probe has seen the right ones. In the
+ * end all counts must add up.
  *
  * Context of the counters: each CPU's own, a row for threads and one for NMIs. NMIs that come while
  * another one of this CPU is in its passes (any IRETQ lets them in) are not counted, but end at
@@ -15,6 +16,7 @@
 #include "arch/x86/text_patch.h"
 #include "arch/x86/timer.h"
 #include "kernel/err.h"
+#include "kernel/ipi_call.h"
 #include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_sampling.h"
@@ -27,7 +29,8 @@
 #include "tests/kernel/suite.h"
 
 #define GLOB "storm_*"
-#define NMI_PERIOD 60000
+#define NMI_PERIOD 30000
+#define ROUNDS_A_HALT 3 /* on average */
 #define PASSES_BETWEEN_YIELDS 64
 #define TOGGLES_MAX 10000000ull
 
@@ -41,6 +44,7 @@ static bool in_nmi[MAX_CPUS];                          /* owner CPU */
 static uint64_t wrong_arguments;                       /* atomic */
 static uint64_t settled;                               /* atomic; 0: just being switched; else
                                                           odd: all on, even: all off; always another */
+static bool busy;                                      /* fixed while it goes on */
 static bool stopping;                                  /* atomic */
 static uint32_t running;                               /* atomic */
 static struct probe probes[STORM_CONTEXTS][STORM_PLACES];
@@ -70,8 +74,8 @@ static void pass(enum storm_context context, unsigned place)
     tally->passes++;
     tally->hits += hits;
     tally->certain += certain;
-    tally->wrong += hits > 1 || (site->tells && evaluated != (hits == 1)) ||
-                    (certain && hits != (state & 1));
+    tally->wrong +=
+        hits > 1 || (site->tells && evaluated != (hits == 1)) || (certain && hits != (state & 1));
 }
 
 static void pass_all(enum storm_context context)
@@ -104,11 +108,25 @@ static void thread_passes(uint64_t round)
         irq_restore(enabled);
 }
 
+/* Until the next interrupt, mostly a synchronisation of the patcher: what follows runs while the
+ * next bytes are written. A host with fewer processors than CPUs gets much more done this way. */
+static void halt(void)
+{
+    irq_disable();
+    if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
+        irq_enable();
+    else
+        cpu_idle_wait();
+}
+
 static void storm_thread(void *unused)
 {
+    uint64_t seed = this_cpu()->index + 1;
     (void)unused;
     for (uint64_t round = 0; !__atomic_load_n(&stopping, __ATOMIC_ACQUIRE); round++) {
         thread_passes(round);
+        if (!busy && suite_random(&seed) % ROUNDS_A_HALT == 0)
+            halt();
         if (round % PASSES_BETWEEN_YIELDS == 0)
             thread_yield();
     }
@@ -135,9 +153,15 @@ static int start_threads(void)
     return 0;
 }
 
+static void wake(void *unused)
+{
+    (void)unused;
+}
+
 static void stop_threads(void)
 {
     __atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
+    ipi_call_all(wake, NULL, "the storm to end");
     wait_until(__atomic_load_n(&running, __ATOMIC_ACQUIRE) == 0, "the threads of the storm");
 }
 
@@ -266,7 +290,9 @@ static int run(uint64_t toggles)
 int storm_command(int count, char **words)
 {
     unsigned long long toggles;
-    if (count != 2 || !string_to_u64(words[1], &toggles) || toggles == 0 || toggles > TOGGLES_MAX)
+    busy = count == 3 && strcmp(words[2], "busy") == 0;
+    if ((count != 2 && !busy) || !string_to_u64(words[1], &toggles) || toggles == 0 ||
+        toggles > TOGGLES_MAX)
         return ERR_USAGE;
     bool pinned = current_thread()->pinned;
     current_thread()->pinned = true;

@@ -33,11 +33,7 @@ enum storm_place {
         STORM_PLACES
 };
 
-enum storm_context {
-    STORM_THREAD,
-    STORM_NMI,
-    STORM_CONTEXTS
-};
+enum storm_context { STORM_THREAD, STORM_NMI, STORM_CONTEXTS };
 
 struct storm_site {
     const char *name; /* of its marker */

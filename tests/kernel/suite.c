@@ -21,9 +21,9 @@
 void tests_register(void);
 
 static const struct suite *const suites[] = {
-    &suite_frames,   &suite_heap,   &suite_paging,     &suite_locks,       &suite_waiting,
-    &suite_threads,  &suite_calls,  &suite_console,    &suite_user_memory, &suite_processes,
-    &suite_recorder, &suite_probes, &suite_probe_load,
+    &suite_frames,   &suite_heap,   &suite_paging,  &suite_locks,       &suite_waiting,
+    &suite_threads,  &suite_calls,  &suite_console, &suite_user_memory, &suite_processes,
+    &suite_recorder, &suite_marker, &suite_probes,  &suite_probe_load,
 };
 #define SUITES (sizeof suites / sizeof suites[0])
 
@@ -187,7 +187,7 @@ static struct command table[] = {
      .help = "run the suites inside the kernel",
      .function = command_selftest},
     {.name = "storm",
-     .arguments = "N",
+     .arguments = "N [busy]",
      .help = "switch markers N times while all CPUs run through them",
      .function = storm_command},
     {.name = "die", .arguments = "KIND", .help = die_kinds, .function = die_command},

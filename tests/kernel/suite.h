@@ -19,7 +19,7 @@ struct suite {
 /* All that there are; suite.c lists them. */
 extern const struct suite suite_frames, suite_heap, suite_paging, suite_locks, suite_waiting,
     suite_threads, suite_calls, suite_console, suite_user_memory, suite_processes, suite_recorder,
-    suite_probes, suite_probe_load;
+    suite_marker, suite_probes, suite_probe_load;
 
 bool suite_ok(bool passed, const char *file, int line, const char *condition, const char *format,
               ...) __attribute__((format(printf, 5, 6)));
