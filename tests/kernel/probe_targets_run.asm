@@ -63,4 +63,9 @@ FUNCTION probe_target_run
         ret
 END_FUNCTION
 
+FUNCTION target_bad_load
+        mov rax, [8]
+        ret
+END_FUNCTION
+
         section .note.GNU-stack noalloc noexec nowrite progbits
