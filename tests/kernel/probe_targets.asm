@@ -340,6 +340,7 @@ TARGET stack, 1
         mov [rsp + 8], rbx
         mov rsp, rbp
         pop rbp
+        test eax, eax                   ; flags that do not tell where the stack is
         ret
 END_FUNCTION
 
