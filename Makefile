@@ -45,33 +45,37 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
-    insn_probe.o insn_run.o probe_entry.o text_probe.o \
+    insn_probe.o insn_run.o probe_entry.o text_probe.o text_probe_change.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pmu.o pmu_loops.o pmu_models.o \
-    power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o witness.o)
+    ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pci.o pmu.o pmu_loops.o \
+    pmu_models.o power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o \
+    virtio_blk.o virtio_pci.o virtqueue.o witness.o)
 KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_commands.o probe_dynamic.o probe_types.o \
     breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
-    cmdline.o command.o commands.o console.o elf.o elf_symbols.o emulate.o err.o format.o \
+    cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o shell.o \
-    shell_panic.o sleep.o spinlock.o string.o \
-    symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
-    ustar.o wait.o waitqueue.o watchdog.o)
+    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \
+    send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o syscall.o \
+    syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o ustar.o wait.o waitqueue.o \
+    watchdog.o)
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
-    log_codec.o point.o record.o record_fault.o record_log.o record_session.o recording.o replay.o \
-    replay_commands.o replay_divergence.o replay_events.o replay_run.o session.o stream.o \
-    tick_pmc.o tick_select.o tick_step.o tick_tf.o tour.o)
+    log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
+    record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
+    replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o replay_thread.o \
+    session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
+    tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    die.o marker_places.o marker_storm.o suite_marker.o \
-    suite.o suite_calls.o suite_console.o suite_frames.o suite_heap.o suite_locks.o \
-    suite_paging.o suite_processes.o suite_recorder.o suite_threads.o suite_user_memory.o \
-    suite_waiting.o)
+    probe_targets.o probe_targets_run.o suite_probe_load.o suite_probes.o \
+    branches.o die.o marker_places.o marker_storm.o suite.o suite_branches.o suite_calls.o \
+    suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_locks.o suite_marker.o \
+    suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o suite_threads.o \
+    suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 
@@ -91,7 +95,7 @@ help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
 	@echo '               RUN="cpus; mem; poweroff"  run these shell commands instead of the tour'
 	@echo '               CPUS=2 MEM=256M MACHINE=q35|pc CPU=max ACCEL=kvm|pmu|step QEMU=path'
-	@echo '               APPEND="words for the kernel" TIMEOUT=seconds'
+	@echo '               APPEND="words for the kernel" TIMEOUT=seconds DISK=image DISK_SIZE=1G'
 	@echo 'make test      lint, host tests, both compilers, model, kernel and replay suites'
 	@echo 'make oracle    PROG="racey 4 200" N=20: recorded, replayed, every instruction compared'
 	@echo 'make bench     measures recording and replay: build/bench.csv, .svg, .txt (docs/bench.md)'
@@ -105,9 +109,12 @@ help:
 	@echo 'Debian 12 and 13 (tools/install-packages.sh).'
 
 # The environment is how run-qemu.sh gets its settings: no quoting in between.
-export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT
+export DISK_SIZE DISK_DEVICE DISK_READONLY
+export RUN CPUS MEM MACHINE CPU ACCEL PMU TCG QEMU APPEND TIMEOUT EXPORT LOGS
 export PROG N STEP SOURCE
 
+# Not for the other targets: each run of a test or a measurement says which disk it wants.
+run: export DISK ?= build/recordings.img
 run:
 	@tools/install-packages.sh run
 	@$(MAKE) image
@@ -153,7 +160,7 @@ clean:
 
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
-image: kernel programs qemu-pmu
+image: kernel programs qemu-pmu build/tools/receive
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE

@@ -16,11 +16,18 @@
 #   ACCEL    kvm, pmu (TCG with tools/qemu-pmu) or step (TCG without a PMU: single-stepping)
 #   TCG      more options for QEMU's TCG: with one-insn-per-tb=on interrupts come anywhere
 #   PMU      options for the plugin: skid=random, broken=zero … (tools/qemu-pmu/README.md)
+#   DISK     raw image for the recordings; a file that does not exist is made, sparse, DISK_SIZE=1G
+#            large. Without it there is no disk (make run: build/recordings.img)
+#   DISK_DEVICE    modern, transitional (default) or legacy: the virtio interfaces it offers
+#   DISK_READONLY  1: the kernel cannot write to it
+#   LOGS     files of recordings, parted by blanks, that the boot loader hands over (`load`)
 #   TIMEOUT  seconds that a run without a terminal may last (default 900)
 #   KERNEL, PROGRAMS   other images than those in build/
+#   EXPORT   directory for the files that the kernel sends to the second serial port (default
+#            build): `trace save` makes build/trace/
 #
 # Exit status: 0 all commands succeeded, 1 one failed, 2 the kernel panicked, 3 QEMU ended in
-# another way, 124 the time was up.
+# another way, 4 a file that the kernel sent is not whole, 124 the time was up.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -36,6 +43,12 @@ KERNEL=${KERNEL:-build/kernel32.elf}
 PROGRAMS=${PROGRAMS:-build/user/programs.tar}
 TIMEOUT=${TIMEOUT:-900}
 PMU_PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
+DISK=${DISK:-}
+DISK_SIZE=${DISK_SIZE:-1G}
+DISK_READONLY=${DISK_READONLY:-}
+LOGS=${LOGS:-}
+EXPORT=${EXPORT:-build}
+RECEIVE=build/tools/receive
 
 say() { printf 'run-qemu: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 3; }
@@ -87,7 +100,48 @@ check_settings() {
         for file in "$KERNEL" "$PROGRAMS"; do
             [ -r "$file" ] || die "$file: not there; build it with: make image"
         done
+        for file in $LOGS; do
+            [ -r "$file" ] || die "LOGS: $file: not there"
+            [[ $file != *,* ]] || die "LOGS: $file: QEMU parts the files by commas"
+        done
     fi
+}
+
+# QEMU locks bytes of its images; another one would refuse with words of its own.
+disk_locked() {
+    [ -r /proc/locks ] && grep -q ":$(stat -L -c %i "$DISK") " /proc/locks
+}
+
+check_disk() {
+    if [ ! -e "$DISK" ]; then
+        [ -z "$DISK_READONLY" ] || die "DISK=$DISK is not there, and DISK_READONLY is set"
+        truncate -s "$DISK_SIZE" "$DISK" ||
+            die "DISK=$DISK cannot be made with DISK_SIZE=$DISK_SIZE"
+        say "disk: made $DISK, $DISK_SIZE, sparse"
+    fi
+    [ -f "$DISK" ] || die "DISK=$DISK is not a regular file"
+    [ -s "$DISK" ] || die "DISK=$DISK is empty; remove it to have one made of DISK_SIZE=$DISK_SIZE"
+    [ $(($(stat -L -c %s "$DISK") % 512)) = 0 ] ||
+        die "DISK=$DISK is not a disk image: its size is not a multiple of 512"
+    [ -r "$DISK" ] || die "DISK=$DISK cannot be read"
+    [ -n "$DISK_READONLY" ] || [ -w "$DISK" ] ||
+        die "DISK=$DISK cannot be written (DISK_READONLY=1 would do without)"
+    ! disk_locked || die "DISK=$DISK is in use: another QEMU has it open"
+}
+
+# Adds the disk to EXTRA.
+attach_disk() {
+    local device=virtio-blk-pci
+    [ -n "$DISK" ] || return 0
+    case ${DISK_DEVICE:-transitional} in
+    modern) device+=,disable-legacy=on,disable-modern=off ;;
+    transitional) device+=,disable-legacy=off,disable-modern=off ;;
+    legacy) device+=,disable-legacy=off,disable-modern=on ;;
+    *) die "DISK_DEVICE=$DISK_DEVICE: modern, transitional or legacy" ;;
+    esac
+    check_disk
+    EXTRA+=(-drive "if=none,id=disk,format=raw,file=${DISK//,/,,}${DISK_READONLY:+,readonly=on}"
+        -device "$device,drive=disk")
 }
 
 kvm_usable() {
@@ -151,12 +205,21 @@ build_command() {
     else
         COMMAND+=(-serial stdio -monitor none)
     fi
+    # The second serial port: what the kernel sends as files, of this run alone.
+    mkdir -p "$EXPORT"
+    CAPTURE=$(mktemp "$EXPORT/sent.XXXXXX")
+    trap 'rm -f "$CAPTURE"' EXIT
+    COMMAND+=(-serial "file:$CAPTURE")
     if [ $MODE = iso ]; then
         COMMAND+=(-cdrom "$ISO" -boot d)
     else
         local words
         words=$(kernel_words)
-        COMMAND+=(-kernel "$KERNEL" -initrd "$PROGRAMS" -append "$words")
+        local modules=$PROGRAMS file
+        for file in $LOGS; do
+            modules+=",$file"
+        done
+        COMMAND+=(-kernel "$KERNEL" -initrd "$modules" -append "$words")
     fi
     COMMAND+=("${EXTRA[@]}")
     say "command: $(quote_command "${COMMAND[@]}")"
@@ -173,6 +236,23 @@ run_command() {
         local child=$!
         trap 'kill $child 2>/dev/null; exit 3' INT TERM HUP
         wait $child || STATUS=$?
+    fi
+}
+
+# Makes files of what was sent. A trace consists of one file a CPU: none may stay of another run.
+receive_files() {
+    local output
+    grep -aq '^@file begin ' "$CAPTURE" || return 0
+    if grep -aq '^@file begin name=trace/' "$CAPTURE"; then
+        rm -rf "${EXPORT:?}/trace"
+    fi
+    if output=$("$RECEIVE" "$CAPTURE" "$EXPORT" 2>&1); then
+        say "received in $EXPORT/: ${output//$'\n'/; }"
+    else
+        say "$output"
+        say "error: a file that the kernel sent is not whole; the text is kept in $CAPTURE"
+        trap - EXIT
+        [ $STATUS -ne 33 ] || exit 4
     fi
 }
 
@@ -202,6 +282,8 @@ if [ $MODE = words ]; then
 fi
 check_settings
 choose_accelerator
+attach_disk
 build_command
 run_command
+receive_files
 explain_status

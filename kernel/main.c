@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/commands.h"
 #include "kernel/console.h"
+#include "kernel/disk.h"
 #include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
@@ -51,7 +52,8 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
-    marker_start();       /* patches text for the first time */
+    marker_start(); /* patches text for the first time */
+    replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
     if (cmdline_get("run", script, sizeof(script)))
@@ -86,6 +88,7 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     marker_init();    /* their table */
     probe_init();     /* what hits of markers and probed instructions run */
     smp_start_all();  /* the other CPUs run their idle loops */
+    disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();
     pmu_commands_register();

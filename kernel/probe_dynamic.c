@@ -58,10 +58,9 @@ static void sweep_functions(void)
 }
 
 /* Through the direct map: the image has a guard page. */
-static void add_words(const char *start, const char *end)
+static void add_data(const char *start, const char *end)
 {
-    text_map_add_words(&map, PHYS_TO_VIRT(IMAGE_TO_PHYS(start)),
-                       (size_t)(end - start) / sizeof(uint64_t));
+    text_map_add_data(&map, PHYS_TO_VIRT(IMAGE_TO_PHYS(start)), (size_t)(end - start));
 }
 
 static int make_map(void)
@@ -81,8 +80,8 @@ static int make_map(void)
     upcall_patch_lock(); /* no instruction is half patched */
     sweep_functions();
     upcall_patch_unlock();
-    add_words(rodata_start, rodata_end);
-    add_words(data_start, data_end);
+    add_data(rodata_start, rodata_end);
+    add_data(data_start, data_end);
     return 0;
 }
 
@@ -162,6 +161,17 @@ static int clear_jumps(uint64_t address)
     return error;
 }
 
+/* Those that had to give their jump up for a probe that has gone. */
+static int set_jumps_again(void)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < TEXT_PROBES_MAX && !error; i++)
+        if (places[i].address && places[i].no_jump == INSN_PROBE_JUMPED)
+            error = set_jump(&places[i]);
+    return error;
+}
+
 static int arm(struct probe_dynamic *place, enum text_probe_mode mode,
                enum insn_probe_refusal *reason)
 {
@@ -214,7 +224,7 @@ static int drop_place(struct probe_dynamic *place)
         return error;
     probe_chain_release(place->chain);
     place->address = 0;
-    return 0;
+    return set_jumps_again();
 }
 
 /* --- for all --- */

@@ -102,11 +102,19 @@ static bool all_gone(void *argument)
     return __atomic_load_n(&process->live_threads, __ATOMIC_ACQUIRE) == 0;
 }
 
-void process_wait(struct process *process)
+bool process_wait_until(struct process *process, uint64_t deadline)
 {
-    wait_queue_sleep_until(&process->changed, all_gone, process, "the end of a process");
+    if (wait_queue_sleep_until_deadline(&process->changed, all_gone, process,
+                                        "the end of a process", deadline) != 0)
+        return false;
     /* process_thread_gone() may still be inside of the lock that it woke us with. */
     spin_unlock_irq(&process->lock, spin_lock_irq(&process->lock));
+    return true;
+}
+
+void process_wait(struct process *process)
+{
+    process_wait_until(process, WAIT_UNINTERRUPTIBLE);
 }
 
 void process_destroy(struct process *process)

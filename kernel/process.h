@@ -84,6 +84,7 @@ void process_drop_thread(struct process *process, struct thread *thread); /* nev
 struct thread *process_main_thread(struct process *process); /* before it has started */
 void process_start(struct process *process);                 /* starts every thread of it */
 void process_wait(struct process *process);                  /* until all threads are gone */
+bool process_wait_until(struct process *process, uint64_t deadline); /* false: there still are */
 void process_destroy(struct process *process);
 
 /* How the process ended, for reports; the first note stays. */

@@ -60,7 +60,7 @@ struct recorder {
 
     /* Takes the range away from all views, before its frames are freed or its rights
      * changed. Between object_commit() of the change and object_leave(). */
-    void (*revoke)(struct thread *thread, uint64_t start, uint64_t length);
+    bool (*revoke)(struct thread *thread, uint64_t start, uint64_t length);
 
     /* Recording: logs value and returns it. Replay: returns what was logged. */
     uint64_t (*value)(struct thread *thread, enum value_kind kind, uint64_t value);

@@ -12,21 +12,23 @@
 #include <stdint.h>
 
 enum lock_rank {
-    LOCK_COMMAND,  /* table of shell commands */
-    LOCK_THREADS,  /* list of all threads */
-    LOCK_PROCESS,  /* process list, thread table of a process */
-    LOCK_PAGE,     /* CREW: one page */
-    LOCK_PAGES,    /* page index of a process */
-    LOCK_SESSION,  /* threads of a recording or replay */
-    LOCK_VIEW,     /* CREW: one view, its stream and mode */
-    LOCK_MUTEX,    /* inside of a sleeping mutex or wait queue; interrupt handlers wake, too */
-    LOCK_TIMER,    /* sleepers */
-    LOCK_RUNQUEUE, /* one CPU's run queue */
-    LOCK_HEAP,     /* kernel heap */
-    LOCK_STACKS,   /* kernel stacks' page tables */
-    LOCK_FRAMES,   /* frame allocator */
-    LOCK_INPUT,    /* console input ring */
-    LOCK_CONSOLE,  /* console output */
+    LOCK_COMMAND,   /* table of shell commands */
+    LOCK_THREADS,   /* list of all threads */
+    LOCK_PROCESS,   /* process list, thread table of a process */
+    LOCK_PAGE,      /* CREW: one page */
+    LOCK_PAGES,     /* page index of a process */
+    LOCK_SESSION,   /* threads of a recording or replay */
+    LOCK_VIEW,      /* CREW: one view, its stream and mode */
+    LOCK_MUTEX,     /* inside of a sleeping mutex or wait queue; interrupt handlers wake, too */
+    LOCK_TIMER,     /* sleepers */
+    LOCK_RUNQUEUE,  /* one CPU's run queue */
+    LOCK_HEAP,      /* kernel heap */
+    LOCK_STACKS,    /* kernel stacks' page tables */
+    LOCK_FRAMES,    /* frame allocator */
+    LOCK_LOG_BLOCK, /* the one block of a recording that is being read from the disk */
+    LOCK_DISK,      /* the disk's queue */
+    LOCK_INPUT,     /* console input ring */
+    LOCK_CONSOLE,   /* console output */
     LOCK_RANKS,
 };
 

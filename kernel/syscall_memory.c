@@ -28,16 +28,16 @@ static bool range_valid(uint64_t start, uint64_t length)
     return start + length >= start && start + length <= USER_END;
 }
 
-/* Takes the range out of all page tables that map it. The map object is held. */
-static void withdraw(struct process *process, uint64_t start, uint64_t length)
+/* Takes the range out of all page tables that map it. The map object is held. False: a replay has
+ * left its recording, so nobody waited for views that may still map it. */
+static bool withdraw(struct process *process, uint64_t start, uint64_t length)
 {
     struct thread *self = current_thread();
-    if (self->rec) {
-        recorder_current()->revoke(self, start, start + length);
-        return;
-    }
+    if (self->rec)
+        return recorder_current()->revoke(self, start, start + length);
     space_unmap_shared(process->space, start, length);
     tlb_flush_all_cpus();
+    return true;
 }
 
 static int unmap_range(struct process *process, uint64_t start, uint64_t length)
@@ -49,8 +49,8 @@ static int unmap_range(struct process *process, uint64_t start, uint64_t length)
     spin_unlock(&space->lock);
     if (error)
         return error;
-    withdraw(process, start, length);
-    space_free_frames(space, start, length);
+    if (withdraw(process, start, length))
+        space_free_frames(space, start, length); /* else with the process, which is ending */
     return 0;
 }
 

@@ -111,6 +111,27 @@ size_t user_peek(uint64_t root, uint64_t address, void *to, size_t length)
     return done;
 }
 
+size_t user_peek_space(struct space *space, uint64_t address, void *to, size_t length)
+{
+    size_t done = 0;
+    while (done < length) {
+        uint64_t at = address + done;
+        struct user_page *page = at < USER_END ? space_page(space, at) : NULL;
+        if (!page)
+            break;
+        size_t chunk = chunk_at(at, length - done);
+        spin_lock(&page->lock);
+        const uint8_t *bytes = page->frame ? PHYS_TO_VIRT(page->frame) : NULL;
+        if (bytes)
+            memcpy((uint8_t *)to + done, bytes + (at & ~PAGE_MASK), chunk);
+        spin_unlock(&page->lock);
+        if (!bytes)
+            break;
+        done += chunk;
+    }
+    return done;
+}
+
 bool user_poke(uint64_t root, uint64_t address, const void *from, size_t length)
 {
     for (uint64_t at = address & PAGE_MASK; at < address + length; at += PAGE_SIZE)

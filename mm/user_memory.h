@@ -25,6 +25,10 @@ size_t user_read_partial(uint64_t address, void *to, size_t length);
  * Returns how many bytes could be read. Interrupts off, or the view locked. */
 size_t user_peek(uint64_t root, uint64_t address, void *to, size_t length);
 
+/* The same of a process's memory, whatever any page tables say. Thread context, no page locked. */
+struct space;
+size_t user_peek_space(struct space *space, uint64_t address, void *to, size_t length);
+
 /* Likewise for writing; false (and nothing written) unless root maps all of it writable. */
 _Bool user_poke(uint64_t root, uint64_t address, const void *from, size_t length);
 

@@ -32,7 +32,7 @@ static const char *const kind_names[] = {LOG_EVENT_TABLE(E)};
 #undef E
 #define KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
 
-static int print_events(const struct recording *recording)
+static int print_events(struct recording *recording)
 {
     uint64_t counts[KINDS] = {0};
     for (uint32_t slot = 0; slot < recording->slots; slot++) {

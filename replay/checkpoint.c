@@ -161,7 +161,8 @@ struct process *checkpoint_restore(const struct recording *recording, struct thr
 {
     const struct checkpoint *checkpoint = &recording->checkpoint;
     memset(threads, 0, LOG_MAX_SLOTS * sizeof(*threads));
-    struct process *process = process_create_empty(recording->program, checkpoint->pid, error);
+    struct process *process =
+        process_create_empty(recording->header.program, checkpoint->pid, error);
     if (!process)
         return NULL;
     *error = restore(checkpoint, process, threads);

@@ -13,6 +13,7 @@
 #include "kernel/string.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
+#include "replay/log_commands.h"
 #include "replay/replay_commands.h"
 
 static const struct {
@@ -43,7 +44,7 @@ static enum log_kind target_of(enum edit_kind kind)
     }
 }
 
-static uint64_t count_events(const struct stream *stream, enum log_kind kind)
+static uint64_t count_events(struct stream *stream, enum log_kind kind)
 {
     struct stream_cursor cursor;
     struct log_event event;
@@ -55,7 +56,7 @@ static uint64_t count_events(const struct stream *stream, enum log_kind kind)
 }
 
 /* The number of the nth event of a kind, from 1. */
-static uint64_t nth_event(const struct stream *stream, enum log_kind kind, uint64_t n)
+static uint64_t nth_event(struct stream *stream, enum log_kind kind, uint64_t n)
 {
     struct stream_cursor cursor;
     struct log_event event;
@@ -66,7 +67,7 @@ static uint64_t nth_event(const struct stream *stream, enum log_kind kind, uint6
     return 0;
 }
 
-static bool choose_event(const struct recording *recording, struct edit *edit)
+static bool choose_event(struct recording *recording, struct edit *edit)
 {
     uint64_t most = 0;
     edit->target = target_of(edit->kind);
@@ -121,7 +122,7 @@ static unsigned change_event(const struct edit *edit, const struct stream_cursor
     }
 }
 
-static int copy_stream(const struct stream *from, struct stream *to, struct edit *edit)
+static int copy_stream(struct stream *from, struct stream *to, struct edit *edit)
 {
     struct stream_cursor cursor;
     struct log_event *event = kmalloc(sizeof(*event));
@@ -193,10 +194,12 @@ static void change_program(struct recording *copy, const struct edit *edit)
     kfree(event);
 }
 
-static int edit_copy(const struct recording *from, struct recording *to, struct edit *edit)
+static int edit_copy(struct recording *from, struct recording *to, struct edit *edit)
 {
     *to = *from;
     memset(to->streams, 0, sizeof(to->streams));
+    to->file[0] = 0; /* the copy is in memory only */
+    to->on_disk = false;
     memset(&to->checkpoint, 0, sizeof(to->checkpoint));
     int error = copy_checkpoint(&from->checkpoint, &to->checkpoint);
     for (uint32_t slot = 0; !error && slot < from->slots; slot++)

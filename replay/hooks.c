@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder as the kernel sees it: each hook goes to recording or to replay. */
+#include "arch/x86/insn.h"
 #include "arch/x86/witness.h"
 #include "kernel/err.h"
 #include "kernel/process.h"
 #include "kernel/recorder.h"
 #include "mm/user_memory.h"
+#include "replay/log_disk.h"
 #include "replay/record.h"
 #include "replay/replay.h"
 #include "replay/replay_commands.h"
 #include "replay/replay_session.h"
+#include "replay/store_disk.h"
 
 static bool replaying(const struct thread *thread)
 {
@@ -86,8 +89,23 @@ static bool hook_leave(struct thread *thread, struct trap_frame *frame)
     return go;
 }
 
+/* CPUs find a missing right to write before they read an operand that they will write. Emulators
+ * may read first, QEMU depending on the number of CPUs; a log must not. */
+static void find_write(struct thread *thread, struct trap_frame *frame, uint64_t address)
+{
+    uint8_t bytes[INSN_MAX_LENGTH];
+    struct insn insn;
+    if (frame->error & (PF_WRITE | PF_FETCH) || address - frame->rip < INSN_MAX_LENGTH)
+        return;
+    unsigned available =
+        (unsigned)user_peek_space(thread->process->space, frame->rip, bytes, sizeof(bytes));
+    if (insn_decode(bytes, available, INSN_MODE_64, &insn) == 0 && insn_writes_operand(&insn))
+        frame->error |= PF_WRITE;
+}
+
 static bool hook_page_fault(struct thread *thread, struct trap_frame *frame, uint64_t address)
 {
+    find_write(thread, frame, address);
     return replaying(thread) ? replay_page_fault(thread->rec, frame, address)
                              : record_page_fault(thread->rec, frame, address);
 }
@@ -127,9 +145,12 @@ static void hook_order_done(struct thread *thread, struct object *object)
     replaying(thread) ? replay_order_done(thread->rec) : record_order_done(thread->rec, object);
 }
 
-static void hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
+static bool hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
 {
-    replaying(thread) ? replay_revoke(thread->rec, start, end) : record_revoke(thread, start, end);
+    if (replaying(thread))
+        return replay_revoke(thread->rec, start, end);
+    record_revoke(thread, start, end);
+    return true;
 }
 
 static uint64_t hook_value(struct thread *thread, enum value_kind kind, uint64_t value)
@@ -180,8 +201,9 @@ static void hook_finish(struct process *process)
 {
     if (process->session->replay)
         return;
-    struct recording *recording = process->session->recording;
-    if (record_finish(process->session) == 0)
+    struct recording *recording;
+    record_finish(process->session, &recording);
+    if (recording)
         record_print_line(recording);
 }
 
@@ -210,9 +232,15 @@ const struct recorder replay_recorder = {
     .finish = hook_finish,
 };
 
+void replay_mount_disk(void)
+{
+    log_disk_mount();
+}
+
 void replay_init(void)
 {
     witness_detect();
     recorder_register(&replay_recorder);
     replay_commands_register();
+    store_disk_init();
 }

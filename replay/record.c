@@ -10,6 +10,7 @@
 #include "arch/x86/vectors.h"
 #include "kernel/wait.h"
 #include "replay/record_session.h"
+#include "replay/spool.h"
 
 /* --- in and out of the kernel --- */
 
@@ -40,6 +41,17 @@ static void wait_for_requesters(struct rec_thread *rec)
     irq_disable();
 }
 
+/* Here the thread holds nothing, so the log writer can always catch up. */
+static void wait_for_disk(struct rec_thread *rec)
+{
+    struct spool *spool = rec->session->spool;
+    if (!spool || !spool_is_behind(spool))
+        return;
+    irq_enable();
+    spool_wait(spool);
+    irq_disable();
+}
+
 static const struct tick_stop no_stop = {.kind = TICK_STOP_NONE};
 
 bool record_leave(struct rec_thread *rec, struct trap_frame *frame)
@@ -50,6 +62,7 @@ bool record_leave(struct rec_thread *rec, struct trap_frame *frame)
         irq_disable();
         return false;
     }
+    wait_for_disk(rec);
     spin_lock(&rec->view_lock);
     rec->point = point_make(rec->ticks.ticks, frame);
     bool ready = none_pending(rec);

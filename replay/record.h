@@ -45,7 +45,9 @@ void record_jitter(void);
 
 int record_begin(struct process *process, struct session **session); /* threads stopped, or new */
 void record_stop_session(struct session *session); /* by stop_rec; all other threads stopped */
-int record_finish(struct session *session); /* all threads have ended; publishes and frees it */
+/* All threads have ended, or are stopped to go on unrecorded: publishes the recording and frees the
+ * session. ERR_LOG_FULL: it was given up; *recording is what there is of it, perhaps NULL. */
+int record_finish(struct session *session, struct recording **recording);
 
 void record_enter(struct rec_thread *rec, struct trap_frame *frame);
 bool record_leave(struct rec_thread *rec, struct trap_frame *frame);

@@ -3,6 +3,7 @@
 #include "kernel/cmdline.h"
 #include "kernel/panic.h"
 #include "replay/record.h"
+#include "replay/spool.h"
 
 void record_abort(struct session *session, const char *reason)
 {
@@ -11,8 +12,15 @@ void record_abort(struct session *session, const char *reason)
                                 __ATOMIC_RELAXED);
 }
 
-/* After the session was given up nothing is appended any more, but numbers go on, so that nobody
- * who takes one has to know. */
+static bool too_large(struct session *session, uint64_t more)
+{
+    struct recording *recording = session->recording;
+    uint64_t bytes = __atomic_add_fetch(&recording->bytes, more, __ATOMIC_RELAXED);
+    return !session->spool && bytes > recording->limit;
+}
+
+/* After the session was given up nothing is appended any more, but whoever takes a number gets
+ * one. */
 uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
 {
     struct session *session = rec->session;
@@ -20,16 +28,16 @@ uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
     kassert(spin_held(&rec->view_lock) && !rec->ended);
     event->point = rec->point;
     if (session->abort)
-        return ++stream->events;
-    uint64_t before = stream->bytes;
+        return stream->events + 1;
+    uint64_t bytes = stream->bytes, closed = stream_closed(stream);
     if (!stream_append(stream, event)) {
         record_abort(session, "out of memory");
-        return ++stream->events;
+        return stream->events + 1;
     }
-    uint64_t bytes =
-        __atomic_add_fetch(&session->recording->bytes, stream->bytes - before, __ATOMIC_RELAXED);
-    if (bytes > session->recording->limit)
+    if (too_large(session, stream->bytes - bytes))
         record_abort(session, "the recording reached its size limit");
+    if (session->spool && stream_closed(stream) != closed)
+        spool_block_closed(session->spool);
     return stream->events;
 }
 

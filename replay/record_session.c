@@ -17,39 +17,19 @@
 #include "mm/heap.h"
 #include "replay/checkpoint.h"
 #include "replay/crew.h"
+#include "replay/log_disk.h"
 #include "replay/record.h"
+#include "replay/spool.h"
 
 #define DEFAULT_LIMIT_MIB 64
-
-static enum log_unit configured_unit(void)
-{
-    char value[8];
-    if (!cmdline_get("ticks", value, sizeof(value)) || strcmp(value, "cond") == 0)
-        return LOG_UNIT_COND;
-    if (strcmp(value, "all") == 0)
-        return LOG_UNIT_ALL;
-    printk("ticks=%s: unknown unit of ticks, using cond\n", value);
-    return LOG_UNIT_COND;
-}
-
-static void join_arguments(char *out, size_t size, const struct process *process)
-{
-    size_t used = 0;
-    for (int i = 0; i < process->argc && used < size; i++)
-        used +=
-            (size_t)format_text(out + used, size - used, "%s%s", i ? " " : "", process->argv[i]);
-}
 
 static struct recording *describe(struct process *process)
 {
     struct recording *recording = recording_create();
     if (!recording)
         return NULL;
-    string_copy(recording->program, process->name, sizeof(recording->program));
-    string_copy(recording->warnings, process->warnings, sizeof(recording->warnings));
-    join_arguments(recording->command, sizeof(recording->command), process);
-    recording->unit = configured_unit();
-    recording->cpus = sched_usable_cpus();
+    record_describe(&recording->header, process);
+    recording_set_command(recording);
     recording->limit = cmdline_number("log_limit_mib", DEFAULT_LIMIT_MIB) << 20;
     recording->started_ns = timer_now_ns();
     return recording;
@@ -129,7 +109,7 @@ static int begin(struct process *process, struct recording *recording, struct se
     *session = session_create(process, recording, false, &error);
     if (error)
         return error;
-    recording->source = (*session)->source->name;
+    record_describe_source(&recording->header, (*session)->source);
     space_for_each_page(process->space, 0, USER_END, reset_page, NULL);
     forget_order(process);
     error = attach_threads(*session);
@@ -138,6 +118,14 @@ static int begin(struct process *process, struct recording *recording, struct se
     process_for_each_thread(process, detach_thread, NULL);
     session_free(*session);
     return error;
+}
+
+/* Without the disk the recording is made all the same. */
+static void open_spool(struct session *session)
+{
+    int error = spool_begin(session, &session->spool);
+    if (error)
+        printk("disk: %s; the recording stays in memory\n", err_text(error));
 }
 
 int record_begin(struct process *process, struct session **session)
@@ -153,6 +141,7 @@ int record_begin(struct process *process, struct session **session)
         recorder_release();
         return error;
     }
+    open_spool(*session);
     process->session = *session;
     process->recording_lost = NULL;
     reload_all_roots();
@@ -173,16 +162,20 @@ static void note_threads(struct session *session)
         };
 }
 
-static void note_end(struct session *session)
+static void note_end(struct session *session, const char *lost)
 {
     struct recording *recording = session->recording;
     struct hash output = session->process->output_hash;
     uint8_t digest[HASH_MAX_DIGEST];
+    recording->elapsed_ns = timer_now_ns() - recording->started_ns;
+    note_threads(session);
+    if (lost) {
+        string_copy(recording->incomplete, lost, sizeof(recording->incomplete));
+        return;
+    }
     hash_final(&output, digest);
     memcpy(recording->end.output_hash, digest, sizeof(recording->end.output_hash));
     recording->end.process = session->process->end;
-    recording->elapsed_ns = timer_now_ns() - recording->started_ns;
-    note_threads(session);
     end_state_hash(session, recording->end.hash);
 }
 
@@ -198,20 +191,42 @@ static void detach(struct session *session)
     recorder_release();
 }
 
-int record_finish(struct session *session)
+/* Ends the file. Where it and memory may differ, because the writing ended early, the file is what
+ * there is. Returns the recording to publish, or NULL. */
+static struct recording *end_file(struct recording *recording, struct spool *spool)
+{
+    char name[RECORDING_NAME_MAX], reason[RECORDING_REASON_MAX];
+    string_copy(name, spool_name(spool), sizeof(name));
+    int error = spool_end(spool, recording->incomplete);
+    if (!error && recording_complete(recording)) {
+        log_disk_adopt(name, recording);
+        return recording;
+    }
+    if (error)
+        printk("disk: %s: %s\n", name, err_text(error));
+    recording_free(recording);
+    error = log_disk_load(name, &recording, reason);
+    if (error)
+        printk("disk: nothing of the recording can be used: %s\n",
+               error == ERR_BAD_LOG ? reason : err_text(error));
+    return recording;
+}
+
+int record_finish(struct session *session, struct recording **out)
 {
     struct recording *recording = session->recording;
-    const char *lost = session->abort;
+    struct spool *spool = session->spool;
+    const char *lost = __atomic_load_n(&session->abort, __ATOMIC_ACQUIRE);
+    note_end(session, lost);
     session->process->recording_lost = lost;
     if (lost)
         printk("%s: recording given up: %s\n", session->process->name, lost);
-    else
-        note_end(session);
+    if (spool)
+        recording = end_file(recording, spool);
     detach(session);
-    if (lost)
-        recording_free(recording);
-    else
+    if (recording)
         recording_publish(recording);
+    *out = recording;
     return lost ? ERR_LOG_FULL : 0;
 }
 
@@ -225,15 +240,17 @@ void record_stop_session(struct session *session)
     for (uint32_t i = 0; collector && i < collector->count; i++)
         record_stopped(collector->threads[i]->rec);
     kfree(collector);
-    record_finish(session);
+    struct recording *recording;
+    record_finish(session, &recording);
 }
 
 void record_give_up(struct session *session)
 {
     struct process *process = session->process;
+    struct recording *recording;
     if (process_stop_others() != 0)
         return; /* somebody else does it; we stop for that on our way */
     if (process->session == session)
-        record_finish(session);
+        record_finish(session, &recording);
     process_resume_others();
 }

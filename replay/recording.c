@@ -3,6 +3,7 @@
 #include "replay/recording.h"
 
 #include "arch/x86/layout.h"
+#include "kernel/printf.h"
 #include "kernel/string.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
@@ -78,6 +79,20 @@ bool recording_delete(uint32_t number)
     if (found)
         recording_free(found);
     return found != NULL;
+}
+
+void recording_set_command(struct recording *recording)
+{
+    const struct log_header *header = &recording->header;
+    size_t used = 0, at = 0;
+    for (uint32_t i = 0; i < header->argument_count && at < sizeof(header->arguments); i++) {
+        const char *word = header->arguments + at;
+        if (used < sizeof(recording->command))
+            used +=
+                (size_t)format_text(recording->command + used, sizeof(recording->command) - used,
+                                    "%s%s", i ? " " : "", word);
+        at += strlen(word) + 1;
+    }
 }
 
 uint64_t recording_events(const struct recording *recording)

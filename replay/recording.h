@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording in memory: where it began (checkpoint), what happened (streams), where it ended.
+/* A recording: where it began (checkpoint), what happened (streams), where it ended.
  *
- * Made by record.c, finished when its process ends or stop_rec is called, and then never changed.
- * The registry owns it. Locks: registry mutex.
+ * Made by record.c, finished when its process ends or stop_rec is called, or read from a file
+ * (recording_file.h), and then never changed. The registry owns it. Locks: registry mutex.
  */
 #ifndef REPLAY_RECORDING_H
 #define REPLAY_RECORDING_H
@@ -17,6 +17,8 @@
 #include "replay/stream.h"
 
 #define STATE_HASH_BYTES 16
+#define RECORDING_REASON_MAX 96
+#define RECORDING_NAME_MAX 40
 
 /* A thread at the checkpoint. fpu_present is false for those that came later. */
 struct checkpoint_thread {
@@ -57,7 +59,7 @@ struct end_thread {
 
 struct end_state {
     uint8_t hash[STATE_HASH_BYTES]; /* all user pages, mappings, registers, ticks, output */
-    uint8_t output_hash[16];
+    uint8_t output_hash[STATE_HASH_BYTES];
     struct end_thread threads[LOG_MAX_SLOTS];
     struct process_end process;
 };
@@ -65,20 +67,23 @@ struct end_state {
 struct recording {
     struct recording *next;
     uint32_t number;
-    char program[32];
-    char command[128]; /* program and arguments */
-    char warnings[160];
-    const char *source; /* tick source's name */
-    enum log_unit unit;
-    uint32_t cpus;
+    struct log_header header; /* program, ticks, machine */
+    char command[128];        /* program and arguments, for people */
     uint64_t started_ns, elapsed_ns;
     bool finished;
+    /* "", or why the streams do not reach to the end of the run, and nothing is known of that. */
+    char incomplete[RECORDING_REASON_MAX];
     struct checkpoint checkpoint;
     uint32_t slots; /* threads, the ended ones included */
     struct stream streams[LOG_MAX_SLOTS];
     struct end_state end;
     uint32_t witness;      /* the run that it was, for arch/x86/witness.h; 0: not watched here */
-    uint64_t bytes, limit; /* streams and checkpoint; atomic while recording */
+    uint64_t bytes, limit; /* in memory: streams and checkpoint; atomic while recording */
+
+    /* The file that holds it. */
+    char file[RECORDING_NAME_MAX]; /* "": it is in memory only */
+    bool on_disk;                  /* else the boot loader brought the file */
+    struct stream_backing backing; /* where blocks that are not in memory come from */
 };
 
 struct recording *recording_create(void); /* NULL: out of memory */
@@ -93,5 +98,12 @@ bool recording_delete(uint32_t number);
 uint64_t recording_events(const struct recording *recording);
 uint64_t recording_ticks(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* of the streams */
+static inline bool recording_complete(const struct recording *recording)
+{
+    return recording->incomplete[0] == 0;
+}
+
+/* Sets `command` from the header's arguments. */
+void recording_set_command(struct recording *recording);
 
 #endif

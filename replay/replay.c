@@ -58,19 +58,6 @@ static bool apply_promotion(struct rec_thread *rec, struct user_page **page)
     return true;
 }
 
-static _Noreturn void stop_thread(struct rec_thread *rec)
-{
-    struct trap_frame *frame = thread_user_frame(rec->thread);
-    irq_enable();
-    __atomic_add_fetch(&rec->session->exact, 1, __ATOMIC_RELAXED);
-    replay_event_done(rec);
-    if (rec->has_next)
-        replay_diverge(rec, "extra-event", "events after the end of the thread");
-    session_end_thread(rec, frame, LOG_STOP);
-    replay_check_stuck(rec);
-    process_end_thread();
-}
-
 /* Demotions before an event that the instruction at this point causes by trapping, without using
  * the page (it would have been promoted again): they may have come after the trap, so it comes
  * first. */
@@ -101,7 +88,7 @@ static bool apply_here(struct rec_thread *rec)
             replay_apply_due(rec);
         break;
     case LOG_STOP:
-        stop_thread(rec);
+        replay_stop_thread(rec);
     case LOG_PROMOTE:
         /* By itself it comes as a fault; after another event of this point it may not. */
         if (rec->done > 0 && log_point_equal(&rec->consumed, &rec->point)) {
@@ -116,6 +103,8 @@ static bool apply_here(struct rec_thread *rec)
 
 static void check_not_past(struct rec_thread *rec)
 {
+    if (replay_cut(rec))
+        return;
     if (!rec->has_next)
         replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event",
                        "the thread runs on where %s",
@@ -129,11 +118,13 @@ static void check_not_past(struct rec_thread *rec)
 bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->point = point_make(rec->ticks.ticks, frame);
-    while (apply_here(rec))
+    while (!rec->cut && apply_here(rec))
         if (replay_diverged(rec->session))
             return false;
     check_not_past(rec);
-    if (replay_diverged(rec->session))
+    if (rec->cut)
+        replay_end_cut_thread(rec);
+    if (replay_over(rec))
         return false; /* the process is ending: so will we, at the next look */
     /* A synchronous event comes by itself; the stop behind it is for when it does not. */
     bool exact = log_kind_asynchronous(rec->next.kind) && !rec->next_has_slack;
@@ -152,6 +143,8 @@ static bool next_is_write(const struct rec_thread *rec)
 static void unexpected_fault(struct rec_thread *rec, const struct trap_frame *frame,
                              uint64_t address)
 {
+    if (replay_cut(rec))
+        return;
     replay_diverge(rec, "unexpected-fault", "%s of 0x%llx faulted where %s was expected",
                    frame->error & PF_WRITE   ? "write"
                    : frame->error & PF_FETCH ? "fetch"
@@ -164,7 +157,7 @@ bool replay_page_fault(struct rec_thread *rec, struct trap_frame *frame, uint64_
 {
     bool write = frame->error & PF_WRITE, fetch = frame->error & PF_FETCH;
     struct user_page *page;
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return true;
     if (address < USER_END && view_allows(rec, address, write, fetch)) {
         cpu_invlpg(address); /* a stale TLB entry */
@@ -202,8 +195,10 @@ void replay_fatal(struct rec_thread *rec, const struct trap_frame *frame, uint64
 void replay_syscall_begin(struct rec_thread *rec, struct trap_frame *frame)
 {
     rec->in_syscall = true;
-    if (!replay_expect(rec, LOG_SYSCALL))
+    if (!replay_expect(rec, LOG_SYSCALL)) {
+        frame->rax = UINT64_MAX; /* no system call: it is not to have any effect */
         return;
+    }
     if (rec->next.a != frame->rax) {
         replay_diverge(rec, "wrong-value", "system call %s instead of %s",
                        syscall_name_x86_64(frame->rax), syscall_name_x86_64(rec->next.a));
@@ -218,7 +213,7 @@ void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame)
     rec->in_syscall = false;
     replay_apply_due(rec);
     rec->point = point_make(rec->ticks.ticks, frame);
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return;
     if (rec->has_next && rec->next.kind == LOG_RESULT && rec->next.a != frame->rax)
         replay_diverge(rec, "wrong-value", "the system call returned %lld instead of %lld",
@@ -235,7 +230,7 @@ static bool is_page_event(const struct log_event *event)
 int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
                         struct user_page **page)
 {
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return ERR_EFAULT;
     replay_apply_due(rec);
     bool kind_fits = rec->has_next && is_page_event(&rec->next);
@@ -279,7 +274,7 @@ void replay_order_wait(struct rec_thread *rec, struct object *object)
 
 void replay_order_done(struct rec_thread *rec)
 {
-    if (!replay_diverged(rec->session))
+    if (!replay_over(rec))
         replay_event_done(rec);
 }
 
@@ -291,11 +286,11 @@ static void forget_page(struct user_page *page, void *argument)
 }
 
 /* The others have given their pages up themselves by the time the events' dependencies are done. */
-void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
+bool replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
 {
     for (;;) {
         replay_apply_due(rec);
-        if (replay_diverged(rec->session) || !rec->has_next || rec->next.kind != LOG_REVOKE)
+        if (replay_over(rec) || !rec->has_next || rec->next.kind != LOG_REVOKE)
             break;
         if (rec->next.page < start || rec->next.page >= end)
             replay_diverge(rec, "wrong-page", "page 0x%llx is not in the range of the call",
@@ -304,6 +299,7 @@ void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end)
             replay_event_done(rec);
     }
     space_for_each_page(rec->session->process->space, start, end, forget_page, rec);
+    return !replay_over(rec);
 }
 
 uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value)
@@ -332,58 +328,4 @@ int64_t replay_owner(struct rec_thread *rec)
     else
         replay_event_done(rec);
     return (int64_t)count;
-}
-
-/* --- threads --- */
-
-int replay_thread_created(struct rec_thread *parent, struct thread *child)
-{
-    struct session *session = parent->session;
-    if (replay_diverged(session))
-        return ERR_FAILED;
-    if (session->slots >= session->recording->slots)
-        return ERR_TOO_MANY_THREADS; /* as in the recording, or the result tells */
-    struct rec_thread *rec = session_add_thread(session, child);
-    if (!rec)
-        return ERR_NO_MEMORY;
-    replay_open(rec);
-    wait_queue_wake_all(&session->process->changed);
-    return 0;
-}
-
-static void finish_thread(struct rec_thread *rec, const char *extra)
-{
-    if (!replay_diverged(rec->session) && rec->has_next)
-        replay_diverge(rec, "extra-event", "%s", extra);
-    session_end_thread(rec, thread_user_frame(rec->thread), LOG_EXIT);
-    replay_check_stuck(rec);
-}
-
-void replay_exit(struct rec_thread *rec, uint64_t status)
-{
-    if (replay_expect(rec, LOG_EXIT)) {
-        if (rec->next.a != status)
-            replay_diverge(rec, "wrong-value", "exit status %llu", (unsigned long long)status);
-        else
-            replay_event_done(rec);
-    }
-    finish_thread(rec, "events after the thread's exit");
-}
-
-/* Its process is ending: after a divergence, here or in another thread. */
-void replay_stopped(struct rec_thread *rec)
-{
-    session_end_thread(rec, thread_user_frame(rec->thread), LOG_STOP);
-}
-
-/* The recording ended inside of this call, and so does the replay; or another thread was stopping
- * it at that moment, and this call was wound back. */
-int64_t replay_stop_rec(struct rec_thread *rec)
-{
-    replay_apply_due(rec);
-    if (rec->has_next && rec->next.kind == LOG_RESULT)
-        return ERR_EINTR;
-    if (replay_expect(rec, LOG_STOP))
-        stop_thread(rec);
-    return ERR_EINTR;
 }

@@ -6,4 +6,7 @@
 /* Registers the recorder with the kernel, and the commands. Boot, after the shell's own. */
 void replay_init(void);
 
+/* Looks for recordings on the disk. Boot, in a thread, before the first command. */
+void replay_mount_disk(void);
+
 #endif

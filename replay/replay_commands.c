@@ -9,7 +9,7 @@
 #include "kernel/process.h"
 #include "kernel/programs.h"
 #include "kernel/string.h"
-#include "replay/event_text.h"
+#include "replay/log_commands.h"
 #include "replay/record.h"
 #include "replay/replay_session.h"
 
@@ -18,16 +18,18 @@
 void record_print_line(const struct recording *recording)
 {
     char text[33];
-    if (recording->warnings[0])
+    if (recording->header.warnings[0])
         printk("%s: warning: its code may use %s, which cannot be trapped on every CPU\n",
-               recording->program, recording->warnings);
+               recording->header.program, recording->header.warnings);
     printk("@record prog=%s log=%u source=%s threads=%u cpus=%u ticks=%llu events=%llu bytes=%llu "
-           "hash=%s ns=%llu\n",
-           recording->program, recording->number, recording->source, recording->slots,
-           recording->cpus, (unsigned long long)recording_ticks(recording),
+           "hash=%s ns=%llu%s%s%s%s%s\n",
+           recording->header.program, recording->number, recording->header.source, recording->slots,
+           recording->header.cpus, (unsigned long long)recording_ticks(recording),
            (unsigned long long)recording_events(recording),
            (unsigned long long)recording_bytes(recording), hash_text(text, recording->end.hash),
-           (unsigned long long)recording->elapsed_ns);
+           (unsigned long long)recording->elapsed_ns, recording->file[0] ? " file=" : "",
+           recording->file, recording_complete(recording) ? "" : " incomplete=\"",
+           recording->incomplete, recording_complete(recording) ? "" : "\"");
 }
 
 /* Starts the process recorded from its first instruction, waits for its end. */
@@ -42,21 +44,20 @@ static int record_process(struct process *process, struct recording **out)
     process_start(process);
     process_wait(process);
     if (process->session) /* this one, or one that the program began after stopping this one */
-        error = record_finish(process->session);
-    else
-        error = process->recording_lost ? ERR_LOG_FULL : 0;
+        return record_finish(process->session, out);
     *out = recording_find(0);
-    return error;
+    return process->recording_lost ? ERR_LOG_FULL : 0;
 }
 
 int record_program(int count, char **words, struct recording **recording)
 {
     int error;
+    *recording = NULL;
     struct process *process = process_create(count, words, &error);
     if (!process)
         return error;
     error = record_process(process, recording);
-    if (!error)
+    if (*recording)
         record_print_line(*recording);
     /* That the program fails is part of what was recorded, not a failure of recording it. */
     program_end_status(process);
@@ -72,29 +73,17 @@ static int command_record(int count, char **words)
     return record_program(count - 1, words + 1, &recording);
 }
 
-struct recording *find_log(const char *word)
-{
-    unsigned long long number = 0;
-    if (word && (!string_to_u64(word, &number) || number == 0)) {
-        printk("%s is no number of a log; `logs` lists them\n", word);
-        return NULL;
-    }
-    struct recording *recording = recording_find((uint32_t)number);
-    if (!recording)
-        printk("no such log\n");
-    return recording;
-}
-
-/* replay | replay N | replay LOG N: a single number means how often, as one replays the last log
- * mostly. */
+/* replay | replay N | replay FILE | replay LOG N: a single number means how often, as one replays
+ * the last log mostly. */
 static int command_replay(int count, char **words)
 {
     unsigned long long times = 1;
-    const char *times_word = count == 2 ? words[1] : count == 3 ? words[2] : NULL;
+    bool named = count == 3 || (count == 2 && !string_to_u64(words[1], &times));
+    const char *times_word = count == 3 ? words[2] : count == 2 && !named ? words[1] : NULL;
     if (count > 3 ||
         (times_word && (!string_to_u64(times_word, &times) || times == 0 || times > MAX_REPLAYS)))
         return ERR_USAGE;
-    struct recording *recording = find_log(count == 3 ? words[1] : NULL);
+    struct recording *recording = find_log(named ? words[1] : NULL);
     if (!recording)
         return ERR_NOT_FOUND;
     int result = 0;
@@ -104,70 +93,6 @@ static int command_replay(int count, char **words)
             result = error;
     }
     return result;
-}
-
-static void print_log_line(struct recording *recording, void *argument)
-{
-    (void)argument;
-    printk("  %3u  %-28s %2u threads %9llu ticks %8llu events %8llu bytes  %s\n", recording->number,
-           recording->command, recording->slots, (unsigned long long)recording_ticks(recording),
-           (unsigned long long)recording_events(recording),
-           (unsigned long long)recording_bytes(recording), recording->source);
-}
-
-static int command_logs(int count, char **words)
-{
-    (void)count;
-    (void)words;
-    recording_for_each(print_log_line, NULL);
-    return 0;
-}
-
-static int print_stream(const struct recording *recording, uint32_t slot)
-{
-    struct stream_cursor cursor;
-    struct log_event event;
-    char text[512], symbol[80];
-    printk("thread %u: %llu ticks, %llu events, %llu bytes\n", slot,
-           (unsigned long long)recording->end.threads[slot].ticks,
-           (unsigned long long)recording->streams[slot].events,
-           (unsigned long long)recording->streams[slot].bytes);
-    stream_open(&cursor, &recording->streams[slot]);
-    while (stream_next(&cursor, &event)) {
-        event_format(text, sizeof(text), cursor.number, &event);
-        programs_symbol(symbol, sizeof(symbol), recording->program, event.point.rip);
-        printk("  %s%s%s\n", text, symbol[0] ? " in " : "", symbol);
-    }
-    if (cursor.error)
-        printk("  %s\n", cursor.error);
-    return cursor.error ? ERR_BAD_LOG : 0;
-}
-
-static int command_log(int count, char **words)
-{
-    if (count > 2)
-        return ERR_USAGE;
-    struct recording *recording = find_log(count == 2 ? words[1] : NULL);
-    if (!recording)
-        return ERR_NOT_FOUND;
-    printk("log %u: %s, ticks: %s, recorded with source %s on %u CPUs\n", recording->number,
-           recording->command, recording->unit == LOG_UNIT_ALL ? "all" : "cond", recording->source,
-           recording->cpus);
-    int result = 0;
-    for (uint32_t slot = 0; slot < recording->slots; slot++) {
-        int error = print_stream(recording, slot);
-        if (error)
-            result = error;
-    }
-    return result;
-}
-
-static int command_delete(int count, char **words)
-{
-    struct recording *recording = count == 2 ? find_log(words[1]) : NULL;
-    if (count != 2)
-        return ERR_USAGE;
-    return recording && recording_delete(recording->number) ? 0 : ERR_NOT_FOUND;
 }
 
 static int command_recorder(int count, char **words)
@@ -190,17 +115,8 @@ static struct command table[] = {
      .function = command_record},
     {.name = "replay",
      .arguments = "[[LOG] N]",
-     .help = "replay the last recording, or LOG, N times",
+     .help = "replay the last recording, or LOG (a number or a file), N times",
      .function = command_replay},
-    {.name = "logs", .arguments = "", .help = "list the recordings", .function = command_logs},
-    {.name = "log",
-     .arguments = "[LOG]",
-     .help = "the events of a recording, by thread",
-     .function = command_log},
-    {.name = "delete",
-     .arguments = "LOG",
-     .help = "throw a recording away",
-     .function = command_delete},
     {.name = "recorder",
      .arguments = "[on|off]",
      .help = "register or unregister the recorder",
@@ -211,6 +127,7 @@ void replay_commands_register(void)
 {
     for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         command_register(&table[i]);
+    log_commands_register();
     bench_register_command();
     edit_register_command();
     tick_source_register_command();

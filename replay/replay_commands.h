@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shell commands of the recorder: record, replay, logs, log, delete, recorder, edit. */
+/* Shell commands of the recorder: record, replay, recorder. */
 #ifndef REPLAY_REPLAY_COMMANDS_H
 #define REPLAY_REPLAY_COMMANDS_H
 
@@ -17,8 +17,5 @@ void replay_commands_register(void);
 /* Records a program from its first instruction to its end. 0 with *recording; or an error. */
 int record_program(int count, char **words, struct recording **recording);
 void record_print_line(const struct recording *recording); /* @record … */
-
-/* "3", or nothing for the last one; says what is wrong and returns NULL. */
-struct recording *find_log(const char *word);
 
 #endif

@@ -30,7 +30,8 @@ static void print_report(const struct rec_thread *rec, const char *kind, const c
                                : rec->cursor.error ? rec->cursor.error
                                                    : "nothing: the stream has ended");
     point_format(point, sizeof(point), &rec->point);
-    programs_symbol(symbol, sizeof(symbol), rec->session->recording->program, rec->point.rip);
+    programs_symbol(symbol, sizeof(symbol), rec->session->recording->header.program,
+                    rec->point.rip);
     printk("  actual    thread at %s%s%s\n", point, symbol[0] ? " in " : "", symbol);
     if (rec->thread)
         report_registers(thread_user_frame(rec->thread));
@@ -40,6 +41,14 @@ static void print_report(const struct rec_thread *rec, const char *kind, const c
            rec->session->recording->number, rec->slot, (unsigned long long)rec->done + 1, kind,
            (unsigned long long)rec->point.ticks, (unsigned long long)rec->point.rip,
            rec->has_next ? log_kind_name(rec->next.kind) : "end", details);
+}
+
+void replay_wake_all(struct session *session)
+{
+    uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < slots; i++)
+        wait_queue_wake_all(&session_slot(session, i)->progress_made);
+    wait_queue_wake_all(&session->process->changed);
 }
 
 void replay_diverge(struct rec_thread *rec, const char *kind, const char *format, ...)
@@ -64,6 +73,5 @@ void replay_diverge(struct rec_thread *rec, const char *kind, const char *format
     print_report(rec, kind, details);
     process_note_killed(session->process, "the replay diverged");
     process_end_all(session->process);
-    for (uint32_t i = 0; i < session->slots; i++)
-        wait_queue_wake_all(&session->threads[i]->progress_made);
+    replay_wake_all(session);
 }

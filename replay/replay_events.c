@@ -55,7 +55,7 @@ static bool has_slack(const struct rec_thread *rec, uint64_t latest)
             return false;
         set.pages[set.count++] = event.page;
     }
-    return !ahead.error;
+    return !ahead.error && recording_complete(rec->session->recording);
 }
 
 static void read_next(struct rec_thread *rec)
@@ -100,10 +100,23 @@ static bool dep_done(struct session *session, uint32_t slot, uint64_t event)
     return other && __atomic_load_n(&other->done, __ATOMIC_SEQ_CST) >= event;
 }
 
+/* Incomplete recordings: the other thread's stream does not go so far, or the thread itself did
+ * not, as it depended on such an event. */
+static bool never_done(struct session *session, uint32_t slot, uint64_t event)
+{
+    const struct recording *recording = session->recording;
+    if (recording_complete(recording))
+        return false;
+    const struct rec_thread *other = session_slot(session, slot);
+    bool ended = other && !__atomic_load_n(&other->thread, __ATOMIC_ACQUIRE);
+    return event > recording->streams[slot].events || (ended && !dep_done(session, slot, event));
+}
+
 static bool wait_over(void *argument)
 {
     const struct dep_wait *wait = argument;
-    return replay_diverged(wait->session) ||
+    return replay_diverged(wait->session) || wait->session->cut ||
+           never_done(wait->session, wait->dep.slot, wait->dep.event) ||
            dep_done(wait->session, wait->dep.slot, wait->dep.event);
 }
 
@@ -135,7 +148,7 @@ void replay_check_stuck(struct rec_thread *rec)
     spin_lock(&rec->session->lock);
     bool stuck = nobody_can_go_on(rec->session);
     spin_unlock(&rec->session->lock);
-    if (stuck)
+    if (stuck && !replay_cut_session(rec->session))
         replay_diverge(rec, "stuck", "all other threads wait for events that nobody does");
 }
 
@@ -176,9 +189,7 @@ static int sleep_for(struct dep_wait *wait)
         "an event of another replayed thread", timer_now_ns() + STUCK_NS);
 }
 
-/* Changes whenever a thread of the session gets anywhere: ticks, events, and for long `rep`
- * instructions RCX. */
-static uint64_t progress_mark(struct session *session)
+uint64_t replay_progress(struct session *session)
 {
     uint64_t mark = 0;
     uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
@@ -196,25 +207,57 @@ static void wait_asleep(struct rec_thread *rec, struct dep_wait *wait)
         int error = sleep_for(wait);
         if (error == ERR_EINTR && process_exiting(rec->session->process))
             return;
-        uint64_t now = error == ERR_ETIMEDOUT ? progress_mark(rec->session) : 0;
-        if (error == ERR_ETIMEDOUT && now == mark)
+        uint64_t now = error == ERR_ETIMEDOUT ? replay_progress(rec->session) : 0;
+        if (error == ERR_ETIMEDOUT && now == mark && !replay_cut_session(rec->session))
             replay_diverge(rec, "stuck", "waits for event %llu of thread %u; no thread gets on",
                            (unsigned long long)wait->dep.event, wait->dep.slot);
         mark = now;
     }
 }
 
+static void cut_here(struct rec_thread *rec)
+{
+    rec->cut = true;
+    thread_interrupt(rec->thread); /* it is not to sleep any more */
+}
+
+bool replay_cut(struct rec_thread *rec)
+{
+    if (!rec->cut && !rec->has_next && !rec->cursor.error &&
+        !recording_complete(rec->session->recording))
+        cut_here(rec);
+    return rec->cut;
+}
+
+bool replay_cut_session(struct session *session)
+{
+    if (recording_complete(session->recording))
+        return false;
+    __atomic_store_n(&session->cut, true, __ATOMIC_RELEASE);
+    process_end_all(session->process);
+    replay_wake_all(session);
+    return true;
+}
+
+/* The wait is over, perhaps because what it was for is not in the recording any more. */
+static bool got_it(struct rec_thread *rec, const struct log_dep *dep)
+{
+    if (!replay_diverged(rec->session) && !dep_done(rec->session, dep->slot, dep->event))
+        cut_here(rec);
+    return !replay_over(rec);
+}
+
 static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
 {
     struct dep_wait wait = {.session = rec->session, .dep = *dep};
     if (spin_for(&wait))
-        return !replay_diverged(rec->session);
-    if (note_wait(rec, dep->slot, dep->event))
+        return got_it(rec, dep);
+    if (note_wait(rec, dep->slot, dep->event) && !replay_cut_session(rec->session))
         replay_diverge(rec, "stuck", "waits for event %llu of thread %u, and no thread can go on",
                        (unsigned long long)dep->event, dep->slot);
     wait_asleep(rec, &wait);
     note_wait(rec, 0, 0);
-    return !replay_diverged(rec->session);
+    return got_it(rec, dep);
 }
 
 bool replay_wait_deps(struct rec_thread *rec)
@@ -222,7 +265,7 @@ bool replay_wait_deps(struct rec_thread *rec)
     for (unsigned i = 0; i < rec->next.dep_count; i++)
         if (!wait_for(rec, &rec->next.deps[i]))
             return false;
-    return !replay_diverged(rec->session);
+    return !replay_over(rec);
 }
 
 /* --- asynchronous events --- */
@@ -279,10 +322,12 @@ void replay_apply_due(struct rec_thread *rec)
 
 bool replay_expect(struct rec_thread *rec, enum log_kind kind)
 {
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
         return false;
     replay_apply_due(rec);
-    if (replay_diverged(rec->session))
+    if (replay_over(rec))
+        return false;
+    if (replay_cut(rec))
         return false;
     if (!rec->has_next)
         replay_diverge(rec, rec->cursor.error ? "bad-log" : "extra-event", "%s where %s",

@@ -10,6 +10,8 @@
 #include "replay/checkpoint.h"
 #include "replay/replay_session.h"
 
+#define LOOK_NS 20000000ull
+
 /* Slots are given in ascending order, so those of the checkpoint are the first ones. */
 static int attach(struct session *session, struct thread **threads)
 {
@@ -71,16 +73,38 @@ static const char *compare_end(struct session *session)
     return NULL;
 }
 
+static uint64_t events_done(const struct session *session)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < session->slots; i++)
+        sum += session->threads[i]->done;
+    return sum;
+}
+
+static void print_partial(const struct session *session)
+{
+    const struct recording *recording = session->recording;
+    printk("replay of log %u: as far as the recording goes: %llu of its %llu events; %s\n",
+           recording->number, (unsigned long long)events_done(session),
+           (unsigned long long)recording_events(recording), recording->incomplete);
+}
+
 static void print_end(struct session *session, bool match, uint32_t n, uint64_t elapsed)
 {
     char text[33];
+    bool complete = recording_complete(session->recording);
+    if (match && !complete)
+        print_partial(session);
     const struct recording *recording = session->recording;
     printk("@replay prog=%s log=%u n=%u source=%s match=%s hash=%s exact=%llu slack=%llu "
-           "steps=%llu ns=%llu\n",
-           recording->program, recording->number, n, session->source->name, match ? "yes" : "no",
+           "steps=%llu ns=%llu events=%llu\n",
+           recording->header.program, recording->number, n, session->source->name,
+           !match     ? "no"
+           : complete ? "yes"
+                      : "partial",
            hash_text(text, session->end_hash), (unsigned long long)session->exact,
            (unsigned long long)session->slack, (unsigned long long)session->steps,
-           (unsigned long long)elapsed);
+           (unsigned long long)elapsed, (unsigned long long)events_done(session));
 }
 
 static bool judge(struct session *session)
@@ -88,12 +112,52 @@ static bool judge(struct session *session)
     end_state_hash(session, session->end_hash);
     if (replay_diverged(session))
         return false;
+    if (!recording_complete(session->recording))
+        return true; /* its end is not known */
     const char *difference = compare_end(session);
     if (difference)
         printk("replay of log %u DIVERGED: the end state differs: %s\n"
                "@diverged log=%u thread=0 event=0 kind=end-state msg=\"%s\"\n",
                session->recording->number, difference, session->recording->number, difference);
     return difference == NULL;
+}
+
+/* All threads sleep, and nobody but themselves could wake them. */
+static bool all_blocked(struct session *session)
+{
+    uint32_t live = 0, blocked = 0;
+    spin_lock(&session->lock);
+    for (uint32_t i = 0; i < session->slots; i++) {
+        const struct rec_thread *rec = session->threads[i];
+        const struct thread *thread = rec->thread;
+        if (!thread)
+            continue;
+        live++;
+        if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_BLOCKED)
+            blocked += rec->waiting.event != 0 || thread->sleep_until >= WAIT_FOREVER;
+    }
+    spin_unlock(&session->lock);
+    return live > 0 && blocked == live;
+}
+
+/* What a sleeper waits for may be behind the end of an incomplete recording. */
+static void wait_for_end(struct session *session)
+{
+    struct process *process = session->process;
+    uint64_t mark = 0;
+    bool still = false;
+    if (recording_complete(session->recording)) {
+        process_wait(process);
+        return;
+    }
+    while (!process_wait_until(process, timer_now_ns() + LOOK_NS)) {
+        bool blocked = all_blocked(session);
+        uint64_t now = replay_progress(session);
+        if (blocked && still && now == mark)
+            replay_cut_session(session);
+        still = blocked;
+        mark = now;
+    }
 }
 
 static int replay_held(struct recording *recording, uint32_t n)
@@ -106,7 +170,7 @@ static int replay_held(struct recording *recording, uint32_t n)
     process->session = session;
     uint64_t started = timer_now_ns();
     process_start(process);
-    process_wait(process);
+    wait_for_end(session);
     uint64_t elapsed = timer_now_ns() - started;
     bool match = judge(session);
     print_end(session, match, n, elapsed);

@@ -40,10 +40,35 @@ void replay_check_stuck(struct rec_thread *rec);
  * ring 3. frame may be NULL. kind is a word for the @diverged line; details go into the report. */
 void replay_diverge(struct rec_thread *rec, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+void replay_wake_all(struct session *session); /* whoever waits for another thread */
 static inline bool replay_diverged(const struct session *session)
 {
     return __atomic_load_n(&session->diverged.happened, __ATOMIC_ACQUIRE);
 }
+
+/* Incomplete recordings: the thread's stream has ended, and with it what is known. Says so and
+ * returns true; the thread ends on its way to ring 3, and does nothing more until then. */
+bool replay_cut(struct rec_thread *rec);
+
+/* Incomplete recordings: no thread can go on, so the replay ends here. False: it is complete. */
+bool replay_cut_session(struct session *session);
+
+/* Changes whenever a thread of the session gets anywhere: ticks, events, and for long `rep`
+ * instructions RCX. */
+uint64_t replay_progress(struct session *session);
+
+/* What the thread does must not be judged, waited for or logged any more. */
+static inline bool replay_over(const struct rec_thread *rec)
+{
+    return rec->cut || replay_diverged(rec->session) ||
+           __atomic_load_n(&rec->session->cut, __ATOMIC_ACQUIRE);
+}
+
+/* --- replay_thread.c --- */
+
+/* The thread is at its STOP; and: it has been cut (replay_cut). */
+_Noreturn void replay_stop_thread(struct rec_thread *rec);
+_Noreturn void replay_end_cut_thread(struct rec_thread *rec);
 
 /* --- replay.c --- */
 
@@ -56,7 +81,7 @@ int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
                         struct user_page **page);
 void replay_order_wait(struct rec_thread *rec, struct object *object);
 void replay_order_done(struct rec_thread *rec);
-void replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end);
+bool replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end);
 uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value);
 int replay_thread_created(struct rec_thread *parent, struct thread *child);
 void replay_exit(struct rec_thread *rec, uint64_t status);

@@ -14,8 +14,8 @@
 struct session *session_create(struct process *process, struct recording *recording, bool replay,
                                int *error)
 {
-    const struct tick_source *source = tick_source_select(recording->unit);
-    *error = source ? source->open(recording->unit) : ERR_NO_SOURCE;
+    const struct tick_source *source = tick_source_select(recording->header.unit);
+    *error = source ? source->open(recording->header.unit) : ERR_NO_SOURCE;
     if (*error)
         return NULL;
     struct session *session = kzalloc(sizeof(*session));
@@ -28,7 +28,7 @@ struct session *session_create(struct process *process, struct recording *record
     session->recording = recording;
     session->replay = replay;
     session->source = source;
-    session->unit = recording->unit;
+    session->unit = recording->header.unit;
     session->witness = witness_begin(!replay              ? 0
                                      : recording->witness ? recording->witness
                                                           : WITNESS_UNKNOWN_RUN);

@@ -77,6 +77,7 @@ struct rec_thread {
     uint64_t slack_until;        /* o; up to here a late stop may pass demotions */
     bool has_next;               /* o */
     uint64_t done;               /* a; events done */
+    bool cut;                    /* o; its stream has ended before it did: so will it */
     struct wait_queue progress_made;
     struct replay_wait waiting;             /* s */
     struct log_point consumed;              /* o; point of the event that was done last */
@@ -112,6 +113,8 @@ struct session {
 
     struct rec_thread *token; /* a; progress token's owner */
     const char *abort;        /* a; recording: why it is given up, or NULL */
+    struct spool *spool;      /* f; recording: what writes it to the disk, or NULL */
+    bool cut;                 /* a; replay: its incomplete recording goes no further */
 
     struct divergence diverged;
     uint64_t exact, slack, steps; /* a; how asynchronous events were reached */

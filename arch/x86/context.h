@@ -36,14 +36,16 @@ void context_set_kernel_stack(void *stack_top);
 void fpu_setup(void); /* on every CPU; the boot CPU first, which fixes layout and size */
 uint32_t fpu_area_size(void);
 uint64_t fpu_components(void);      /* XCR0 mask in use; 3 for FXSAVE */
+uint32_t fpu_mxcsr_mask(void);      /* bits of MXCSR that may be set */
 void fpu_init_area(void *area);     /* the state that every thread starts with */
 void fpu_save(void *area);          /* the registers of this CPU → area */
 void fpu_restore(const void *area); /* area → the registers of this CPU */
 
-/* Writes a canonical picture of the saved state (control words, x87 registers, XMM, YMM upper
- * halves and any further component; components in their initial state as such) to out, which has
- * room for FPU_AREA_MAX bytes, and returns its length. Two areas with the same architectural
- * register values give the same picture whatever XSTATE_BV says. */
+/* Writes a canonical picture of the saved state (control words, x87 registers, XMM; then the number
+ * and contents of each further component that is not all zero, as it is in its initial state) to
+ * out, which has room for FPU_AREA_MAX bytes, and returns its length. Two areas with the same
+ * architectural register values give the same picture whatever XSTATE_BV says, and on CPUs with
+ * different components, too. */
 uint32_t fpu_canonical(const void *area, uint8_t *out);
 
 #endif

@@ -10,11 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 16550 at COM1, 115200 8N1. False when there is none (loopback test). Output is polled and waits
- * (bounded; a dead port is given up after that and said so once through the other device). */
+/* 16550s at COM1 and COM2, 115200 8N1. False when there is no COM1 (loopback test). Output is
+ * polled and waits (bounded; a dead port is given up after that and said so once on the screen). */
 bool serial_init(void);
 void serial_write(const char *text, size_t length); /* '\n' goes out as CR LF */
 void serial_enable_input(void);                     /* interrupt → upcall_console_input() */
+
+/* COM2, for what goes to a machine and not to a reader (kernel/send.h); the caller serialises.
+ * False when text was dropped because the port is dead or not there. */
+bool serial_export_present(void);
+bool serial_export_write(const char *text, size_t length);
 
 /* 80×25 text at 0xB8000, hardware cursor; understands \n \r \b \t and the ANSI sequences that
  * the line editor uses (ESC[nC, ESC[nD, ESC[K, ESC[2J, ESC[H, ESC[m colours). */

@@ -146,6 +146,11 @@ uint32_t fpu_area_size(void)
     return area_size;
 }
 
+uint32_t fpu_mxcsr_mask(void)
+{
+    return mxcsr_mask;
+}
+
 uint64_t fpu_components(void)
 {
     return components;
@@ -212,6 +217,14 @@ static uint8_t *put(uint8_t *out, const void *from, size_t length)
     return out + length;
 }
 
+static bool all_zero(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
 /* Without FIP, FDP, FOP: whether they are kept differs between CPUs. */
 static uint8_t *put_x87(uint8_t *out, const struct fpu_legacy *legacy)
 {
@@ -235,12 +248,12 @@ uint32_t fpu_canonical(const void *area, uint8_t *out)
     next = put_x87(next, valid & BIT(COMPONENT_X87) ? legacy : &initial);
     next = put(next, &legacy->mxcsr, sizeof(legacy->mxcsr));
     next = put(next, valid & BIT(COMPONENT_SSE) ? legacy->xmm : initial.xmm, sizeof(legacy->xmm));
-    for (int i = COMPONENT_AVX; i < COMPONENTS; i++) {
-        if (valid & BIT(i))
-            memcpy(next, (const uint8_t *)area + layout[i].offset, layout[i].size);
-        else
-            memset(next, 0, layout[i].size);
-        next += layout[i].size;
+    for (uint8_t i = COMPONENT_AVX; i < COMPONENTS; i++) {
+        const uint8_t *component = (const uint8_t *)area + layout[i].offset;
+        if (!(valid & BIT(i)) || all_zero(component, layout[i].size))
+            continue;
+        next = put(next, &i, sizeof(i));
+        next = put(next, component, layout[i].size);
     }
     return (uint32_t)(next - out);
 }

@@ -164,6 +164,10 @@ bool insn_condition(const struct insn *insn, uint64_t rflags, uint64_t rcx);
 /* Direct near branches and XBEGIN: where to. False for indirect ones and all else. */
 bool insn_branch_target(const struct insn *insn, uint64_t next_rip, uint64_t *target);
 
+/* It writes its memory operand whatever is in it, so a fault there is one of a write, also where an
+ * emulator reads first: LOCK, XCHG, and the plain forms that read, change and write. */
+bool insn_writes_operand(const struct insn *insn);
+
 const char *insn_kind_name(enum insn_kind kind); /* "rdrand" */
 bool insn_is_untrappable(enum insn_kind kind);
 

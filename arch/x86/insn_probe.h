@@ -112,9 +112,9 @@ struct text_map {
  * targets. */
 void text_map_sweep(struct text_map *map, const uint8_t *text, size_t offset, size_t end);
 
-/* Each word that is an address of text is a target: tables of switch statements, fixups, pointers.
- */
-void text_map_add_words(struct text_map *map, const uint64_t *words, size_t count);
+/* Each 8 bytes that are an address of text, aligned or not, are a target: tables of switch
+ * statements, fixups, pointers. */
+void text_map_add_data(struct text_map *map, const uint8_t *data, size_t size);
 
 bool text_map_is_start(const struct text_map *map, uint64_t address);
 bool text_map_is_target(const struct text_map *map, uint64_t address);

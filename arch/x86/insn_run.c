@@ -57,10 +57,14 @@ void text_map_sweep(struct text_map *map, const uint8_t *text, size_t offset, si
     }
 }
 
-void text_map_add_words(struct text_map *map, const uint64_t *words, size_t count)
+void text_map_add_data(struct text_map *map, const uint8_t *data, size_t size)
 {
-    for (size_t i = 0; i < count; i++)
-        add_target(map, words[i]);
+    uint64_t word;
+
+    for (size_t i = 0; i + sizeof(word) <= size; i++) {
+        __builtin_memcpy(&word, data + i, sizeof(word));
+        add_target(map, word);
+    }
 }
 
 bool text_map_is_start(const struct text_map *map, uint64_t address)

@@ -30,6 +30,75 @@ bool insn_is_untrappable(enum insn_kind kind)
     return (unsigned)kind < INSN_KIND_COUNT && kinds[kind].untrappable;
 }
 
+/* Bit n: with n in ModRM.reg the group's instruction writes its operand. */
+static unsigned group_writes(uint8_t opcode)
+{
+    switch (opcode) {
+    case 0x80:
+    case 0x81:
+    case 0x83: /* ADD OR ADC SBB AND SUB XOR, CMP */
+        return 0x7f;
+    case 0xc0:
+    case 0xc1:
+    case 0xd0:
+    case 0xd1:
+    case 0xd2:
+    case 0xd3: /* rotates and shifts */
+        return 0xff;
+    case 0xf6:
+    case 0xf7: /* NOT, NEG */
+        return 1u << 2 | 1u << 3;
+    case 0xfe:
+    case 0xff: /* INC, DEC */
+        return 1u << 0 | 1u << 1;
+    default:
+        return 0;
+    }
+}
+
+static bool one_byte_writes(const struct insn *insn)
+{
+    uint8_t opcode = insn->opcode;
+    if (opcode == 0x86 || opcode == 0x87) /* XCHG */
+        return true;
+    if (opcode < 0x38) /* ADD … XOR: 00, 01, 08, 09 … */
+        return (opcode & 6) == 0;
+    return group_writes(opcode) >> (insn->reg & 7) & 1;
+}
+
+static bool two_byte_writes(const struct insn *insn)
+{
+    switch (insn->opcode) {
+    case 0xa4:
+    case 0xa5:
+    case 0xac:
+    case 0xad: /* SHLD, SHRD */
+    case 0xab:
+    case 0xb3:
+    case 0xbb: /* BTS, BTR, BTC */
+    case 0xb0:
+    case 0xb1:
+    case 0xc0:
+    case 0xc1: /* CMPXCHG, XADD */
+        return insn->prefixes.repeat == 0;
+    case 0xba: /* BT, then BTS, BTR, BTC */
+        return (insn->reg & 7) >= 5;
+    case 0xc7: /* CMPXCHG8B, CMPXCHG16B */
+        return (insn->reg & 7) == 1;
+    default:
+        return false;
+    }
+}
+
+bool insn_writes_operand(const struct insn *insn)
+{
+    if (!insn->operand.present || insn->operand.is_register || insn->prefixes.vector)
+        return false;
+    if (insn->prefixes.lock)
+        return true;
+    return insn->map == 0 ? one_byte_writes(insn) : insn->map == 1 && two_byte_writes(insn);
+}
+
 static uint64_t truncate_to(uint64_t value, unsigned size)
 {
     return size >= 8 ? value : value & ((1ull << (8 * size)) - 1);

@@ -52,12 +52,16 @@ check-host: # the list is complete only after the last line of this file
 	@prove $(if $(V),-v) $(HOST_TESTS)
 
 INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
+STORE_FILES := replay/store.c replay/store_check.c replay/store_mount.c kernel/hash.c \
+    kernel/format.c kernel/err.c kernel/string.c
 
 # --- the tests ------------------------------------------------------------------------------------
 
 $(eval $(call host_test,insn,$(INSN_FILES)))
 $(eval $(call host_test,insn_use,$(INSN_FILES)))
 $(eval $(call host_test,insn_objdump,$(INSN_FILES)))
+$(eval $(call host_test,insn_probe,$(INSN_FILES) arch/x86/insn_probe.c arch/x86/insn_run.c))
+$(eval $(call host_test,insn_probe_text,$(INSN_FILES) arch/x86/insn_probe.c arch/x86/insn_run.c))
 $(eval $(call host_test,hash,kernel/hash.c))
 $(eval $(call host_test,elf,kernel/elf.c))
 $(eval $(call host_test,ustar,kernel/ustar.c))
@@ -80,9 +84,19 @@ $(eval $(call host_test,point,replay/point.c replay/log_codec.c kernel/format.c)
 $(eval $(call host_test,space,mm/space.c mm/page_index.c tests/host/host_panic.c))
 $(eval $(call host_test,space_pages,mm/space.c mm/space_pages.c mm/page_index.c \
     tests/host/host_panic.c))
-$(eval $(call host_test,pmu_model,$(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c)))
-$(eval $(call host_test,pmu_registers,$(INSN_FILES) \
-    $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c classify.c options.c)))
+PMU_FILES := $(addprefix tools/qemu-pmu/pmu_,model.c registers.c events.c lbr.c follow.c)
+$(eval $(call host_test,pmu_model,$(PMU_FILES)))
+$(eval $(call host_test,pmu_registers,$(INSN_FILES) $(PMU_FILES) \
+    $(addprefix tools/qemu-pmu/pmu_,classify.c options.c)))
+$(eval $(call host_test,lbr_model,$(PMU_FILES)))
+$(eval $(call host_test,lbr_registers,$(INSN_FILES) $(PMU_FILES) tools/qemu-pmu/pmu_classify.c))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
+$(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
+$(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,store,$(STORE_FILES)))
+$(eval $(call host_test,store_damage,$(STORE_FILES)))
+$(eval $(call host_test,store_crash,$(STORE_FILES)))
+$(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
+$(eval $(call host_test,virtio_pci,))

@@ -311,8 +311,49 @@ static void test_scan(void)
     ok(!insn_is_untrappable(INSN_RDTSC) && insn_is_untrappable(INSN_XBEGIN), "which are trappable");
 }
 
+static void check_writes(const char *hex, bool expected)
+{
+    struct insn insn;
+    decode_hex(hex, INSN_MODE_64, &insn);
+    ok(insn_writes_operand(&insn) == expected, "%s %s its memory operand", hex,
+       expected ? "writes" : "does not (always) write");
+}
+
+static void test_writes(void)
+{
+    static const char *const writing[] = {"01 08",
+                                          "80 00 01",
+                                          "48 81 28 01 00 00 00",
+                                          "83 30 01",
+                                          "87 03",
+                                          "86 03",
+                                          "d1 20",
+                                          "c0 08 03",
+                                          "f7 18",
+                                          "f6 10",
+                                          "ff 00",
+                                          "fe 08",
+                                          "0f ab 08",
+                                          "0f ba 28 03",
+                                          "0f b1 0b",
+                                          "0f c1 03",
+                                          "48 0f c7 0b",
+                                          "0f a4 08 04",
+                                          "f0 48 83 05 22 5e 00 00 01"};
+    static const char *const others[] = {
+        "03 08",          "39 08",       "80 38 01", "83 3b 01", "f7 03 01 00 00 00",
+        "f7 20",          "ff 20",       "ff 30",    "8b 00",    "89 00",
+        "01 c8",          "0f ba 20 03", "0f a3 08", "0f c7 33", "0f c2 00 01",
+        "c5 f8 c2 00 01", "8f 00"};
+    for (unsigned i = 0; i < sizeof(writing) / sizeof(writing[0]); i++)
+        check_writes(writing[i], true);
+    for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        check_writes(others[i], false);
+}
+
 int main(void)
 {
+    test_writes();
     test_addresses();
     test_lea();
     test_targets();

@@ -213,13 +213,16 @@ static void test_options(void)
         "icount=on",
         "skids=1",
         "ski=1",
+        "lbr=5",
+        "lbr-trace=",
         "",
     };
     struct pmu_options options;
     char error[200] = "";
 
     ok(pmu_parse_options(&options, 0, NULL, error, sizeof(error)) && options.config.version == 4 &&
-           !options.config.skid && !options.config.broken && !options.verbose,
+           !options.config.skid && !options.config.broken && !options.verbose &&
+           options.config.lbr == PMU_LBR_SKYLAKE,
        "defaults");
     ok(parse(&options, "skid=0x20", error) && options.config.skid == 32, "skid=0x20");
     ok(parse(&options, "skid=random", error) && options.config.random_skid &&
@@ -230,6 +233,13 @@ static void test_options(void)
        "broken=nonmi");
     ok(parse(&options, "events=icelake", error) && options.config.events == PMU_EVENTS_ICELAKE,
        "events=icelake");
+    ok(parse(&options, "lbr=16", error) && options.config.lbr == PMU_LBR_IVY_BRIDGE, "lbr=16");
+    ok(parse(&options, "lbr=none", error) && options.config.lbr == PMU_LBR_NONE, "lbr=none");
+    ok(parse(&options, "lbr=arch", error) && options.config.lbr == PMU_LBR_ARCHITECTURAL,
+       "lbr=arch");
+    ok(!pmu_parse_options(&options, 2, (char *[]){"lbr=arch", "version=3"}, error, sizeof(error)) &&
+           strstr(error, "version=4"),
+       "lbr=arch needs version 4");
     for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         bool parsed = parse(&options, wrong[i], error);
 

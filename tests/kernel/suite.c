@@ -21,9 +21,9 @@
 void tests_register(void);
 
 static const struct suite *const suites[] = {
-    &suite_frames,      &suite_heap,      &suite_paging,   &suite_locks,
-    &suite_waiting,     &suite_threads,   &suite_calls,    &suite_console,
-    &suite_user_memory, &suite_processes, &suite_recorder, &suite_marker,
+#define S(name) &suite_##name,
+    SUITE_TABLE(S)
+#undef S
 };
 #define SUITES (sizeof suites / sizeof suites[0])
 

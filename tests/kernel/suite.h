@@ -16,10 +16,29 @@ struct suite {
     void (*run)(void);
 };
 
-/* All that there are; suite.c lists them. */
-extern const struct suite suite_frames, suite_heap, suite_paging, suite_locks, suite_waiting,
-    suite_threads, suite_calls, suite_console, suite_user_memory, suite_processes, suite_recorder,
-    suite_marker;
+/* All that there are, in the order in which they run. */
+#define SUITE_TABLE(S)                                                                             \
+    S(frames)                                                                                      \
+    S(heap)                                                                                        \
+    S(paging)                                                                                      \
+    S(locks)                                                                                       \
+    S(waiting)                                                                                     \
+    S(threads)                                                                                     \
+    S(calls)                                                                                       \
+    S(console)                                                                                     \
+    S(user_memory)                                                                                 \
+    S(processes)                                                                                   \
+    S(recorder)                                                                                    \
+    S(branches)                                                                                    \
+    S(disk)                                                                                        \
+    S(recording_file)                                                                              \
+    S(marker)                                                                                      \
+    S(probes)                                                                                      \
+    S(probe_load)
+
+#define S(name) extern const struct suite suite_##name;
+SUITE_TABLE(S)
+#undef S
 
 bool suite_ok(bool passed, const char *file, int line, const char *condition, const char *format,
               ...) __attribute__((format(printf, 5, 6)));

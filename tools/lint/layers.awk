@@ -14,9 +14,11 @@ BEGIN {
     may["mm"] = "^(arch/x86/|kernel/|mm/|boot/boot_info\\.h$)"
     may["replay"] = "^(arch/x86/|kernel/|mm/|replay/)"
     may["user"] = "^(user/|kernel/abi\\.h$)"
-    may["tools"] = "^(tools/|kernel/abi\\.h$|replay/log_format\\.h$)"
+    may["tools"] = "^(tools/|kernel/(abi|err|hash)\\.h$" \
+        "|replay/(log_format|store|store_format)\\.h$)"
     may["tests"] = "."
 
+    also["replay/log_module.c"] = "^boot/boot_info\\.h$" # recordings as modules
     also["kernel/main.c"] = "^replay/"     # the boot order starts every layer
     also["tools/qemu-pmu/pmu_classify.c"] = "^arch/x86/insn\\.h$" # one table of instructions
     also["tools/gen_asm.c"] = "^arch/x86/" # writes the C constants that assembly needs

@@ -23,18 +23,35 @@
 #define PERFEVTSEL_INVERT (1ull << 23)
 #define PERFEVTSEL_COUNTER_MASK (0xffull << 24)
 
+/* Last branch records of Core and of small cores up to Airmont, … */
+#define MSR_CORE_LBR_FROM0 0x40
+#define MSR_CORE_LBR_TO0 0x60
+
 #define MSR_MISC_ENABLE 0x1a0
 #define MISC_ENABLE_PERFMON (1ull << 7)
 #define MISC_ENABLE_BTS_UNAVAILABLE (1ull << 11)
 #define MISC_ENABLE_PEBS_UNAVAILABLE (1ull << 12)
 
+#define MSR_LBR_SELECT 0x1c8 /* what is not recorded */
+#define LBR_SELECT_NOT_KERNEL (1ull << 0)
+#define LBR_SELECT_NOT_USER (1ull << 1)
+#define LBR_SELECT_CALL_STACK (1ull << 9) /* since Haswell */
+#define MSR_LBR_TOS 0x1c9
+
 #define MSR_DEBUGCTL 0x1d9
+#define DEBUGCTL_LBR (1ull << 0)
+#define DEBUGCTL_FREEZE_LBRS_ON_PMI (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
 
 #define MSR_FIXED_CTR0 0x309
 
 #define MSR_PERF_CAPABILITIES 0x345
 #define PERF_CAPABILITIES_FULL_WIDTH (1ull << 13)
+#define LBR_FORMAT_LINEAR 1u
+#define LBR_FORMAT_EFFECTIVE 2u
+#define LBR_FORMAT_EFFECTIVE_FLAGS 3u
+#define LBR_FORMAT_INFO 5u
+#define LBR_FORMAT_ARCHITECTURAL 0x3fu
 
 #define MSR_FIXED_CTR_CTRL 0x38d /* four bits for each counter: */
 #define FIXED_CTRL_KERNEL 1u
@@ -57,6 +74,24 @@
 #define GLOBAL_STATUS_CHANGED (1ull << 63)
 
 #define MSR_FULL_WIDTH_PMC0 0x4c1
+
+/* … of the others, … */
+#define MSR_LBR_FROM0 0x680
+#define LBR_FROM_MISPREDICTED (1ull << 63) /* formats without LBR_INFO */
+#define MSR_LBR_TO0 0x6c0
+#define MSR_LBR_INFO0 0xdc0
+
+/* … and the architectural ones. */
+#define MSR_ARCH_LBR_INFO0 0x1200
+#define LBR_INFO_TYPE_SHIFT 56
+#define MSR_ARCH_LBR_CTL 0x14ce
+#define LBR_CTL_ENABLE (1ull << 0)
+#define LBR_CTL_KERNEL (1ull << 1)
+#define LBR_CTL_USER (1ull << 2)
+#define LBR_CTL_CALL_STACK (1ull << 3)
+#define MSR_ARCH_LBR_DEPTH 0x14cf
+#define MSR_ARCH_LBR_FROM0 0x1500
+#define MSR_ARCH_LBR_TO0 0x1600
 
 /* The oracle: docs/oracle.md. RCX, RDX:RAX as for any MSR; write-only. */
 #define CPUID_ORACLE 0x40000100u /* EAX: the same; EBX, EDX, ECX: */

@@ -59,6 +59,49 @@ bool pmu_classify(const uint8_t *bytes, size_t length, unsigned bits, struct pmu
     return false;
 }
 
+static enum pmu_lbr_kind lbr_kind(const struct insn *insn)
+{
+    switch (insn->class) {
+    case INSN_COND_BRANCH:
+        return PMU_LBR_JCC;
+    case INSN_JMP:
+        return insn->operand.present ? PMU_LBR_IND_JMP : PMU_LBR_REL_JMP;
+    case INSN_CALL:
+        return insn->operand.present ? PMU_LBR_IND_CALL : PMU_LBR_REL_CALL;
+    case INSN_RET:
+        return PMU_LBR_RETURN;
+    case INSN_FAR:
+        break;
+    default:
+        return PMU_LBR_NO_BRANCH;
+    }
+    switch (insn->kind) {
+    case INSN_INT:
+    case INSN_INT3:
+    case INSN_INTO:
+    case INSN_ICEBP:
+        return PMU_LBR_NO_BRANCH;
+    default:
+        return PMU_LBR_OTHER;
+    }
+}
+
+bool pmu_classify_for_lbr(const uint8_t *bytes, size_t length, unsigned bits,
+                          struct pmu_lbr_branch *branch)
+{
+    struct insn insn;
+    uint64_t offset;
+
+    if (!decode(bytes, length, bits, &insn))
+        return false;
+    *branch = (struct pmu_lbr_branch){.kind = lbr_kind(&insn), .length = insn.length};
+    if (branch->kind == PMU_LBR_JCC) {
+        branch->to_next = insn_branch_target(&insn, 0, &offset) && !offset;
+        branch->condition = pack_condition(&insn);
+    }
+    return branch->kind != PMU_LBR_NO_BRANCH;
+}
+
 /* CMPS and MOVS have two. */
 static unsigned accesses_of_iteration(const struct insn *insn)
 {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tools/qemu-pmu/pmu_events.h"
+#include "tools/qemu-pmu/pmu_lbr.h"
 #include "tools/qemu-pmu/pmu_oracle_thread.h"
 
 /* When it is certain that the instruction retires. */
@@ -29,6 +30,16 @@ struct pmu_branch {
 bool pmu_classify(const uint8_t *bytes, size_t length, unsigned bits, struct pmu_branch *branch);
 
 bool pmu_is_taken(uint32_t condition, uint64_t rflags, uint64_t rcx);
+
+/* A branch that last branch records may hold; INT n and its kin are interrupts there. */
+struct pmu_lbr_branch {
+    enum pmu_lbr_kind kind;
+    unsigned length;
+    bool to_next;       /* a conditional one to the instruction after it: */
+    uint32_t condition; /* for pmu_is_taken() */
+};
+bool pmu_classify_for_lbr(const uint8_t *bytes, size_t length, unsigned bits,
+                          struct pmu_lbr_branch *branch);
 
 /* The instruction at address, of 64-bit user code, as the oracle wants it: oracle_pack(). */
 uint64_t pmu_classify_for_oracle(uint64_t address, const uint8_t *bytes, size_t length);

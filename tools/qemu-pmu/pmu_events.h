@@ -32,6 +32,8 @@ enum pmu_mode {
 /* Sets of (source, mode), one bit each. */
 typedef uint32_t pmu_word_set;
 #define PMU_WORD(source, mode) (1u << ((source)*PMU_MODES + (mode)))
+#define PMU_BRANCH_RECORDS (1u << 31) /* no word: branches must be followed (pmu_follow.h) */
+_Static_assert(PMU_SOURCES *PMU_MODES < 31, "bits of sets");
 
 /* Whose event numbers beside the architectural ones. */
 enum pmu_event_table {

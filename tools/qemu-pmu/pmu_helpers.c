@@ -17,7 +17,10 @@
 #define CPUID_VENDOR 0
 #define CPUID_FEATURES 1
 #define CPUID_FEATURES_PDCM (1u << 15) /* ECX: PERF_CAPABILITIES exists */
+#define CPUID_MORE_FEATURES 7
+#define CPUID_MORE_FEATURES_ARCH_LBR (1u << 19) /* subleaf 0, EDX */
 #define CPUID_PERFORMANCE_MONITORING 0xa
+#define CPUID_LAST_BRANCH_RECORDS 0x1c
 
 static struct pmu *this_pmu(void)
 {
@@ -30,7 +33,7 @@ static NO_INLINE void check_vendor(void)
     uint32_t registers[4];
     char vendor[13] = "";
 
-    pmu_qemu_cpuid(CPUID_VENDOR, registers);
+    pmu_qemu_cpuid(CPUID_VENDOR, 0, registers);
     memcpy(vendor, &registers[1], 4);
     memcpy(vendor + 4, &registers[3], 4);
     memcpy(vendor + 8, &registers[2], 4);
@@ -71,6 +74,7 @@ static NO_INLINE void read_msr(struct cpu_env *env, uintptr_t host_pc)
         return;
     }
     instrument_settle(pmu_qemu_vcpu());
+    lbr_trace_read(pmu_qemu_vcpu(), msr);
     if (!pmu_read_msr(this_pmu(), msr, &value))
         pmu_qemu_raise_gp(env, host_pc);
     set_edx_eax(env, value);
@@ -105,6 +109,7 @@ static NO_INLINE void write_msr(struct cpu_env *env, uintptr_t host_pc)
     if (!written)
         pmu_qemu_raise_gp(env, host_pc);
     instrument_update(index);
+    lbr_trace_written(index, msr);
 }
 
 static void hook_wrmsr(struct cpu_env *env)
@@ -119,21 +124,52 @@ static void hook_wrmsr(struct cpu_env *env)
 
 /* --- CPUID ----------------------------------------------------------------------------------- */
 
+static bool has_architectural_lbr(void)
+{
+    return machine.options.config.lbr == PMU_LBR_ARCHITECTURAL;
+}
+
+/* The highest basic leaf that the emulated features need. */
+static uint32_t needed_leaf(void)
+{
+    return has_architectural_lbr() ? CPUID_LAST_BRANCH_RECORDS : CPUID_PERFORMANCE_MONITORING;
+}
+
+/* QEMU's own leaves end where they do; between there and ours is nothing. */
+static void qemu_leaf(uint32_t leaf, uint32_t subleaf, uint32_t values[4])
+{
+    pmu_qemu_cpuid(CPUID_VENDOR, 0, values);
+    if (leaf > values[0] && leaf <= needed_leaf())
+        memset(values, 0, 4 * sizeof(*values));
+    else
+        pmu_qemu_cpuid(leaf, subleaf, values);
+}
+
+static void add_features(uint32_t leaf, uint32_t subleaf, uint32_t values[4])
+{
+    if (leaf == CPUID_VENDOR && values[0] < needed_leaf())
+        values[0] = needed_leaf();
+    if (leaf == CPUID_FEATURES)
+        values[2] |= CPUID_FEATURES_PDCM;
+    if (leaf == CPUID_MORE_FEATURES && !subleaf && has_architectural_lbr())
+        values[3] |= CPUID_MORE_FEATURES_ARCH_LBR;
+}
+
 static NO_INLINE void cpuid(struct cpu_env *env, uint32_t leaf)
 {
     uint64_t *registers = env_registers(env);
+    uint32_t subleaf = (uint32_t)registers[ENV_RCX];
     uint32_t values[4];
 
     if (leaf == CPUID_PERFORMANCE_MONITORING)
         pmu_cpuid(&machine.options.config, values);
+    else if (leaf == CPUID_LAST_BRANCH_RECORDS && has_architectural_lbr())
+        pmu_lbr_cpuid(PMU_LBR_ARCHITECTURAL, values);
     else if (leaf == CPUID_ORACLE)
         oracle_cpuid(values);
     else
-        pmu_qemu_cpuid(leaf, values);
-    if (leaf == CPUID_VENDOR && values[0] < CPUID_PERFORMANCE_MONITORING)
-        values[0] = CPUID_PERFORMANCE_MONITORING;
-    if (leaf == CPUID_FEATURES)
-        values[2] |= CPUID_FEATURES_PDCM;
+        qemu_leaf(leaf, subleaf, values);
+    add_features(leaf, subleaf, values);
     registers[ENV_RAX] = values[0];
     registers[ENV_RBX] = values[1];
     registers[ENV_RCX] = values[2];
@@ -143,8 +179,8 @@ static NO_INLINE void cpuid(struct cpu_env *env, uint32_t leaf)
 static void hook_cpuid(struct cpu_env *env)
 {
     uint32_t leaf = (uint32_t)env_registers(env)[ENV_RAX];
-    bool ours = leaf == CPUID_VENDOR || leaf == CPUID_FEATURES ||
-                leaf == CPUID_PERFORMANCE_MONITORING ||
+    bool ours = leaf == CPUID_VENDOR || leaf == CPUID_FEATURES || leaf == CPUID_MORE_FEATURES ||
+                (leaf >= CPUID_PERFORMANCE_MONITORING && leaf <= needed_leaf()) ||
                 (leaf == CPUID_ORACLE && machine.options.oracle);
 
     if (is_ready(env, PMU_CPUID) && ours)

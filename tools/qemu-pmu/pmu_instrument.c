@@ -23,8 +23,9 @@
 #include "tools/qemu-pmu/pmu_plugin.h"
 #include "tools/qemu-pmu/pmu_qemu.h"
 
-#define USER_WORDS 0x55555555u
-#define KERNEL_WORDS 0xaaaaaaaau
+#define USER_WORDS 0x15555555u
+#define KERNEL_WORDS 0x2aaaaaaau
+_Static_assert(!(PMU_BRANCH_RECORDS & (USER_WORDS | KERNEL_WORDS)), "bits of sets");
 _Static_assert(PMU_WORD(1, PMU_USER) & USER_WORDS, "bits of sets");
 _Static_assert(PMU_WORD(1, PMU_KERNEL) & KERNEL_WORDS, "bits of sets");
 
@@ -156,6 +157,13 @@ static void instrument_instruction(struct qemu_plugin_insn *insn, enum pmu_mode 
         instrument_branch(insn, &branch, mode, set);
 }
 
+/* Before counting, so that the branch that makes a counter overflow has been noted by then. */
+static void follow_block(struct qemu_plugin_tb *tb)
+{
+    instrument_lbr_block(tb);
+    lbr_trace_block(tb);
+}
+
 void instrument_block(struct qemu_plugin_tb *tb)
 {
     pmu_word_set set = atomic_load(&instrumented);
@@ -164,6 +172,8 @@ void instrument_block(struct qemu_plugin_tb *tb)
 
     if (!set)
         return; /* the layout of the CPU's state may not even be known yet */
+    if (set & PMU_BRANCH_RECORDS)
+        follow_block(tb);
     mode = pmu_qemu_cpl() == 3 ? PMU_USER : PMU_KERNEL;
     if (mode == PMU_USER || set & KERNEL_WORDS)
         qemu_plugin_register_vcpu_tb_exec_cond_cb(
@@ -197,9 +207,11 @@ static pmu_word_set wanted_by_all(void)
 static void adopt(pmu_word_set all)
 {
     pmu_word_set have = atomic_load(&instrumented);
-    bool missing = all & ~have;
+    pmu_word_set missing = all & ~have;
     bool narrow = have != all && seconds() - last_change > NARROW_AFTER_SECONDS;
 
+    if (missing & PMU_BRANCH_RECORDS)
+        instrument_lbr_start();
     if (missing || narrow) {
         atomic_store(&instrumented, all);
         atomic_store(&flush_pending, true);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/qemu-pmu/pmu_bits.h"
+#include "tools/qemu-pmu/pmu_follow.h"
 #include "tools/qemu-pmu/pmu_model.h"
 
 #define MISCOUNT_PERIOD 100
@@ -23,6 +24,7 @@ void pmu_reset(struct pmu *pmu, const struct pmu_config *config, unsigned index)
         .changed = true,
         .random = (config->seed + index + 1) * 0x9e3779b97f4a7c15ull | 1,
     };
+    pmu_lbr_reset(&pmu->lbr, config->lbr);
 }
 
 static uint64_t random_below(struct pmu *pmu, uint64_t limit)
@@ -98,6 +100,8 @@ pmu_word_set pmu_wanted_words(const struct pmu *pmu)
 
     for (unsigned i = 0; i < PMU_COUNTERS; i++)
         words |= enabled_words(pmu, i);
+    if (pmu_lbr_is_enabled(pmu))
+        words |= PMU_BRANCH_RECORDS;
     return words;
 }
 
@@ -286,6 +290,16 @@ static void freeze(struct pmu *pmu)
     pmu_registers_changed(pmu);
 }
 
+/* Up to version 3 the enable bit is cleared instead (SDM vol. 3, "Freezing LBR and Performance
+ * Counters on PMI"). */
+static void freeze_branch_records(struct pmu *pmu)
+{
+    if (pmu->config->version >= 4)
+        pmu->global_status |= GLOBAL_STATUS_LBR_FROZEN;
+    else
+        pmu->debug_control &= ~DEBUGCTL_LBR;
+}
+
 static bool take_interrupt(struct pmu *pmu)
 {
     if (!pmu->interrupt_due)
@@ -293,6 +307,8 @@ static bool take_interrupt(struct pmu *pmu)
     pmu->interrupt_due = false;
     if (pmu->debug_control & DEBUGCTL_FREEZE_PERFMON_ON_PMI)
         freeze(pmu);
+    if (pmu->debug_control & DEBUGCTL_FREEZE_LBRS_ON_PMI)
+        freeze_branch_records(pmu);
     pmu->interrupts++;
     switch (pmu->config->broken) {
     case PMU_BROKEN_NONMI:
@@ -315,5 +331,6 @@ bool pmu_settle(struct pmu *pmu, struct pmu_words *words)
     if (pmu->changed)
         arm(pmu, words);
     pmu->changed = false;
+    pmu_follow(pmu, words);
     return interrupt;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "tools/qemu-pmu/pmu_events.h"
+#include "tools/qemu-pmu/pmu_lbr.h"
 
 #define PMU_PROGRAMMABLE 4
 #define PMU_FIXED 3
@@ -48,12 +49,15 @@ struct pmu_config {
     uint64_t skid;    /* events from an overflow to its interrupt … */
     bool random_skid; /* … or a random number of them up to `skid` */
     uint64_t seed;
+    enum pmu_lbr_form lbr;
 };
 
 /* What the translated code touches. */
 struct pmu_words {
     uint64_t word[PMU_SOURCES][PMU_MODES];
     uint64_t want_direction[PMU_MODES]; /* not 0: PMU_TAKEN or PMU_NOT_TAKEN is being counted */
+    uint64_t following; /* not 0: branches are recorded, or were when `branch` started */
+    uint64_t branch;    /* pmu_pack_branch() of the branch under way; 0: none */
 };
 
 struct pmu_counter {
@@ -71,6 +75,7 @@ struct pmu {
     uint64_t global_control;
     uint64_t global_status;
     uint64_t debug_control;
+    struct pmu_lbr lbr;
     bool interrupt_due;
     uint64_t random;
     pmu_word_set armed;                      /* the words in use; the others hold anything */

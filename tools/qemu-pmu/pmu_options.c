@@ -25,6 +25,12 @@ static const char *const broken_names[] = {
 #undef BROKEN
 };
 
+static const char *const lbr_forms[] = {
+#define FORM(name, option) [PMU_LBR_##name] = option,
+    PMU_LBR_FORM_TABLE(FORM)
+#undef FORM
+};
+
 static bool parse_number(const char *text, unsigned long long least, unsigned long long most,
                          unsigned long long *number)
 {
@@ -106,6 +112,16 @@ static const char *set_broken(struct pmu_options *options, const char *value)
     return NULL;
 }
 
+static const char *set_lbr(struct pmu_options *options, const char *value)
+{
+    unsigned index;
+
+    if (!parse_name(value, lbr_forms, ARRAY_LENGTH(lbr_forms), &index))
+        return "none, 4, 8, 16, 32 or arch";
+    options->config.lbr = index;
+    return NULL;
+}
+
 static const char *set_verbose(struct pmu_options *options, const char *value)
 {
     if (strcmp(value, "on") && strcmp(value, "off"))
@@ -119,6 +135,14 @@ static const char *set_oracle(struct pmu_options *options, const char *value)
     if (!*value)
         return "a file";
     options->oracle = value;
+    return NULL;
+}
+
+static const char *set_lbr_trace(struct pmu_options *options, const char *value)
+{
+    if (!*value)
+        return "a file";
+    options->lbr_trace = value;
     return NULL;
 }
 
@@ -136,9 +160,10 @@ static const struct {
     const char *name;
     const char *(*set)(struct pmu_options *options, const char *value);
 } known[] = {
-    {"version", set_version}, {"events", set_events},           {"skid", set_skid},
-    {"seed", set_seed},       {"broken", set_broken},           {"verbose", set_verbose},
-    {"oracle", set_oracle},   {"oracle-step", set_oracle_step},
+    {"version", set_version},     {"events", set_events},           {"skid", set_skid},
+    {"seed", set_seed},           {"broken", set_broken},           {"verbose", set_verbose},
+    {"oracle", set_oracle},       {"oracle-step", set_oracle_step}, {"lbr", set_lbr},
+    {"lbr-trace", set_lbr_trace},
 };
 
 static bool parse_option(struct pmu_options *options, const char *argument, char *error,
@@ -156,8 +181,8 @@ static bool parse_option(struct pmu_options *options, const char *argument, char
         return !wanted;
     }
     snprintf(error, error_size,
-             "unknown option '%s' (known: version, events, skid, seed, broken, verbose, oracle, "
-             "oracle-step)",
+             "unknown option '%s' (known: version, events, skid, seed, broken, lbr, verbose, "
+             "oracle, oracle-step, lbr-trace)",
              argument);
     return false;
 }
@@ -165,9 +190,16 @@ static bool parse_option(struct pmu_options *options, const char *argument, char
 bool pmu_parse_options(struct pmu_options *options, int count, char *const arguments[], char *error,
                        size_t error_size)
 {
-    *options = (struct pmu_options){.config = {.version = 4}, .oracle_step = DEFAULT_ORACLE_STEP};
+    *options = (struct pmu_options){
+        .config = {.version = 4, .lbr = PMU_LBR_SKYLAKE},
+        .oracle_step = DEFAULT_ORACLE_STEP,
+    };
     for (int i = 0; i < count; i++)
         if (!parse_option(options, arguments[i], error, error_size))
             return false;
+    if (options->config.lbr == PMU_LBR_ARCHITECTURAL && options->config.version < 4) {
+        snprintf(error, error_size, "lbr=arch needs version=4");
+        return false;
+    }
     return true;
 }

@@ -13,6 +13,7 @@ struct pmu_options {
     bool verbose;
     const char *oracle; /* file; NULL: none */
     uint64_t oracle_step;
+    const char *lbr_trace; /* file; NULL: none */
 };
 
 /* Reads `count` options of the form name=value. False: *error says which one is wrong and why. */

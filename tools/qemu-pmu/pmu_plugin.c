@@ -30,7 +30,7 @@ static void reset_vcpu(unsigned index)
 
     pmu_reset(&machine.vcpu[index].pmu, &machine.options.config, index);
     pmu_settle(&machine.vcpu[index].pmu, &words->pmu);
-    words->nmi_expected = words->watched = 0;
+    words->nmi_expected = words->watched = words->pmu.following = 0;
 }
 
 /* RESET, of all vCPUs. INIT does not touch a PMU. */
@@ -53,6 +53,7 @@ static void vcpu_started(unsigned index)
 static void at_exit(void)
 {
     oracle_close();
+    lbr_trace_close();
     if (!machine.options.verbose)
         return;
     for (unsigned i = 0; i < machine.vcpus; i++) {
@@ -161,7 +162,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         pmu_message("error: no memory for %u vCPUs", machine.vcpus);
         return 1;
     }
-    if (!oracle_open())
+    if (!oracle_open() || !lbr_trace_open())
         return 1;
     helpers_install();
     register_callbacks(id);

@@ -41,6 +41,18 @@ void instrument_block(struct qemu_plugin_tb *tb);
 void instrument_update(unsigned index); /* after its registers were written */
 void instrument_flushed(void);
 
+/* pmu_instrument_lbr.c: for last branch records. */
+void instrument_lbr_block(struct qemu_plugin_tb *tb);
+void instrument_lbr_start(void); /* before the first of these blocks */
+
+/* pmu_lbr_trace.c: a witness for the tests of those, for the file that lbr-trace names. */
+bool lbr_trace_open(void);
+void lbr_trace_close(void);
+void lbr_trace_block(struct qemu_plugin_tb *tb); /* after instrument_lbr_block() */
+void lbr_trace_delivered(unsigned index);
+void lbr_trace_read(unsigned index, uint32_t msr);
+void lbr_trace_written(unsigned index, uint32_t msr);
+
 /* pmu_oracle.c: what threads execute, for the file that the option oracle names. */
 bool oracle_open(void);
 void oracle_close(void);

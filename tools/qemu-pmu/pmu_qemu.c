@@ -142,9 +142,9 @@ void pmu_carry_out(enum pmu_instruction instruction, uint64_t registers[4])
     memcpy(env, saved, sizeof(saved));
 }
 
-void pmu_qemu_cpuid(uint32_t leaf, uint32_t registers[4])
+void pmu_qemu_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t registers[4])
 {
-    uint64_t all[4] = {[ENV_RAX] = leaf};
+    uint64_t all[4] = {[ENV_RAX] = leaf, [ENV_RCX] = subleaf};
 
     pmu_carry_out(PMU_CPUID, all);
     registers[0] = (uint32_t)all[ENV_RAX];
@@ -159,6 +159,14 @@ uint64_t pmu_qemu_read_msr(uint32_t msr)
 
     pmu_carry_out(PMU_RDMSR, registers);
     return (uint32_t)registers[ENV_RAX] | registers[ENV_RDX] << 32;
+}
+
+void pmu_qemu_read_stack(void *bytes, size_t length)
+{
+    uint64_t address = env_registers(env_of_self())[ENV_RSP];
+
+    if (qemu.cpu_memory_rw_debug(pmu_self.cpu, address, bytes, length, false))
+        memset(bytes, 0, length);
 }
 
 uint64_t pmu_qemu_flags(uintptr_t host_pc, uint64_t *rcx)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/qemu-pmu/pmu_place.h"
+
 /* The instructions whose implementation can be taken over, and their opcodes after 0F. */
 enum pmu_instruction {
     PMU_RDMSR,
@@ -21,7 +23,7 @@ enum pmu_instruction {
 };
 
 struct cpu_env; /* QEMU's CPUX86State. It begins with the general registers: */
-enum { ENV_RAX, ENV_RCX, ENV_RDX, ENV_RBX };
+enum { ENV_RAX, ENV_RCX, ENV_RDX, ENV_RBX, ENV_RSP };
 typedef void (*pmu_helper)(struct cpu_env *env);
 
 static inline uint64_t *env_registers(struct cpu_env *env)
@@ -60,8 +62,11 @@ unsigned pmu_qemu_cpl(void);
 unsigned pmu_qemu_code_bits(void); /* 16, 32 or 64 */
 uint64_t pmu_qemu_cr4(void);
 bool pmu_qemu_protected(void); /* CR0.PE */
-void pmu_qemu_cpuid(uint32_t leaf, uint32_t registers[4]);
+void pmu_qemu_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t registers[4]);
 uint64_t pmu_qemu_read_msr(uint32_t msr); /* of QEMU's own */
+
+/* What RSP points to, in a callback with R_REGS; zero where there is nothing. */
+void pmu_qemu_read_stack(void *bytes, size_t length);
 
 /* Flags and RCX at the start of the instruction that a callback with R_REGS was called from.
  * host_pc: the callback's return address. */
@@ -79,6 +84,15 @@ bool pmu_qemu_raise_lvtpc(void);
 /* QEMU can overlook a requested NMI and run on. False: none is pending. True: the NMI is pending
  * though blocked; else, not blocked, asks again and leaves the block of code at host_pc. */
 bool pmu_qemu_insist_on_nmi(uintptr_t host_pc);
+
+/* From now on called, on the vCPU's thread, around each interrupt and exception that is delivered
+ * in protected or long mode. before() says whether after() is wanted; it can be called without an
+ * after(), too. debug: it was #DB. Once only. */
+struct pmu_delivery_callbacks {
+    bool (*before)(unsigned index, struct pmu_place from);
+    void (*after)(unsigned index, struct pmu_place from, struct pmu_place to, bool debug);
+};
+void pmu_qemu_watch_deliveries(const struct pmu_delivery_callbacks *callbacks);
 
 /* Throws all translated code away before this vCPU's next instruction. */
 void pmu_qemu_flush(void);

@@ -15,6 +15,7 @@
 #define HFLAGS_INHIBIT_IRQ (1u << 3)
 #define HFLAGS_CS32 (1u << 4)
 #define HFLAGS_PE (1u << 7)
+#define HFLAGS_LMA (1u << 14)
 #define HFLAGS_CS64 (1u << 15)
 #define HFLAGS2_NMI_BLOCKED (1u << 2)
 
@@ -38,7 +39,7 @@ struct env_state {
     uint64_t cr[5];
 };
 _Static_assert(offsetof(struct env_state, cr) == 40 + 16 + 10 * 24, "QEMU's layout");
-enum { SEGMENT_CS = 1 };
+enum { SEGMENT_CS = 1, SEGMENT_IDT = 9 };
 
 struct qemu_symbols {
     struct helper_info *helper[PMU_INSTRUCTIONS];

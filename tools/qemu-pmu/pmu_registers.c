@@ -4,7 +4,7 @@
  * Pure. The caller has settled the PMU (pmu_model.h) before and does so again afterwards.
  * Refused with #GP is what a CPU refuses: reserved bits, read-only registers, counters that do not
  * exist. Bits that a CPU knows and this PMU has no use for (pin control, AnyThread) read back as
- * written and do nothing. DEBUGCTL has the freeze bit only: there is no LBR.
+ * written and do nothing. DEBUGCTL has the bits of freezing and of last branch records only.
  */
 #include "tools/qemu-pmu/pmu_bits.h"
 #include "tools/qemu-pmu/pmu_model.h"
@@ -51,7 +51,7 @@ bool pmu_owns_msr(const struct pmu *pmu, uint32_t msr)
     case MSR_PERF_GLOBAL_INUSE:
         return pmu->config->version >= 4;
     default:
-        return is_counter(msr, &index) || is_select(msr, &index);
+        return is_counter(msr, &index) || is_select(msr, &index) || pmu_lbr_owns_msr(msr);
     }
 }
 
@@ -96,7 +96,7 @@ bool pmu_read_msr(const struct pmu *pmu, uint32_t msr, uint64_t *value)
         *value = pmu->debug_control;
         return true;
     case MSR_PERF_CAPABILITIES:
-        *value = PERF_CAPABILITIES_FULL_WIDTH;
+        *value = PERF_CAPABILITIES_FULL_WIDTH | pmu_lbr_format(pmu->config->lbr);
         return true;
     case MSR_FIXED_CTR_CTRL:
         *value = pmu->fixed_control;
@@ -114,7 +114,7 @@ bool pmu_read_msr(const struct pmu *pmu, uint32_t msr, uint64_t *value)
         *value = in_use(pmu);
         return true;
     }
-    return false;
+    return pmu_lbr_read_msr(&pmu->lbr, msr, value);
 }
 
 /* ECX: the number of the counter, bit 30 for the fixed ones. */
@@ -198,6 +198,20 @@ static bool write_status(struct pmu *pmu, uint64_t value, bool set)
     return true;
 }
 
+/* With architectural records only, LBR is ignored and reads as 0 (SDM vol. 3, chapter 19). */
+static bool write_debug_control(struct pmu *pmu, uint64_t value)
+{
+    uint64_t allowed = DEBUGCTL_FREEZE_PERFMON_ON_PMI;
+
+    if (pmu->lbr.form != PMU_LBR_NONE)
+        allowed |= DEBUGCTL_LBR | DEBUGCTL_FREEZE_LBRS_ON_PMI;
+    if (!write_masked(&pmu->debug_control, value, allowed))
+        return false;
+    if (pmu->lbr.form == PMU_LBR_ARCHITECTURAL)
+        pmu->debug_control &= ~DEBUGCTL_LBR;
+    return true;
+}
+
 static bool write(struct pmu *pmu, uint32_t msr, uint64_t value)
 {
     unsigned index;
@@ -208,7 +222,7 @@ static bool write(struct pmu *pmu, uint32_t msr, uint64_t value)
         return write_masked(&pmu->counter[index].select, value, select_bits(pmu));
     switch (msr) {
     case MSR_DEBUGCTL:
-        return write_masked(&pmu->debug_control, value, DEBUGCTL_FREEZE_PERFMON_ON_PMI);
+        return write_debug_control(pmu, value);
     case MSR_FIXED_CTR_CTRL:
         return write_masked(&pmu->fixed_control, value, fixed_control_bits(pmu));
     case MSR_PERF_GLOBAL_CTRL:
@@ -218,7 +232,8 @@ static bool write(struct pmu *pmu, uint32_t msr, uint64_t value)
     case MSR_PERF_GLOBAL_STATUS_SET:
         return write_status(pmu, value, true);
     }
-    return false; /* read-only: CAPABILITIES, GLOBAL_STATUS, GLOBAL_INUSE */
+    /* Read-only are CAPABILITIES, GLOBAL_STATUS, GLOBAL_INUSE. */
+    return pmu_lbr_owns_msr(msr) && pmu_lbr_write_msr(&pmu->lbr, msr, value);
 }
 
 bool pmu_write_msr(struct pmu *pmu, uint32_t msr, uint64_t value)

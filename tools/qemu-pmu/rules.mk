@@ -4,8 +4,9 @@
 
 QEMU_PMU := build/tools/qemu-pmu.so
 QEMU_PMU_SOURCES := $(addprefix tools/qemu-pmu/pmu_, \
-    classify.c events.c helpers.c instrument.c interrupt.c model.c options.c oracle.c \
-    oracle_file.c oracle_thread.c plugin.c qemu.c registers.c symbols.c) \
+    classify.c delivery.c events.c follow.c helpers.c instrument.c instrument_lbr.c interrupt.c \
+    lbr.c lbr_trace.c model.c options.c oracle.c oracle_file.c oracle_thread.c plugin.c qemu.c \
+    registers.c symbols.c) \
     $(addprefix arch/x86/insn, .c _classify.c _operand.c _use.c)
 QEMU_PMU_OBJS := $(patsubst %.c,build/tools/obj/%.o,$(QEMU_PMU_SOURCES))
 # -foptimize-sibling-calls: pmu_helpers.c relies on it.
