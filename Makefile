@@ -45,7 +45,7 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
-    insn_probe.o insn_run.o probe_entry.o text_probe.o \
+    insn_probe.o insn_run.o probe_entry.o text_probe.o text_probe_change.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
     ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pci.o pmu.o pmu_loops.o \
@@ -74,11 +74,12 @@ REPLAY_OBJS := $(addprefix replay/, \
     session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
     tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    marker_places.o marker_storm.o probe_targets.o suite_flight.o suite_marker.o \
-    suite_probe_load.o suite_probes.o \
-    branches.o die.o suite.o suite_branches.o suite_calls.o suite_console.o suite_disk.o \
-    suite_frames.o suite_heap.o suite_locks.o suite_paging.o suite_processes.o suite_recorder.o \
-    suite_recording_file.o suite_threads.o suite_user_memory.o suite_waiting.o)
+    suite_flight.o \
+    probe_targets.o probe_targets_run.o suite_probe_load.o suite_probes.o \
+    branches.o die.o marker_places.o marker_storm.o suite.o suite_branches.o suite_calls.o \
+    suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_locks.o suite_marker.o \
+    suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o suite_threads.o \
+    suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
 

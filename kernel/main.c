@@ -53,7 +53,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
-    marker_start();       /* patches text for the first time */
+    marker_start(); /* patches text for the first time */
     replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();

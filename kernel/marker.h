@@ -211,7 +211,16 @@ void marker_start(void); /* boot, first thread: the calls of BOOT_CALL become NO
 #define MARKER_COLD __attribute__((cold))
 #endif
 
-#if MARKERS
+#if defined(__CPPCHECK__) /* by tools/lint/lint.sh: it knows no __VA_OPT__ */
+
+#define MARKER(...) (void)0
+#define MARKER_IMMEDIATE(...) (void)0
+#define MARKER_FRAME_JUMP(...) (void)0
+#define MARKER_CALL_STUB(...) (void)0
+#define MARKER_BOOT_CALL(...) (void)0
+#define MARKER_INT3(...) (void)0
+
+#elif MARKERS
 
 /* A NOP of 5 bytes, patched into a jump to code that evaluates the arguments. */
 #define MARKER(name, ...)                                                                          \
@@ -271,11 +280,11 @@ void marker_start(void); /* boot, first thread: the calls of BOOT_CALL become NO
     do {                                                                                           \
         MARKER_EACH(MARKER_UNUSED, __VA_ARGS__)                                                    \
     } while (0)
-#define MARKER_IMMEDIATE MARKER
-#define MARKER_FRAME_JUMP MARKER
-#define MARKER_CALL_STUB MARKER
-#define MARKER_BOOT_CALL MARKER
-#define MARKER_INT3 MARKER
+#define MARKER_IMMEDIATE(...) MARKER(__VA_ARGS__)
+#define MARKER_FRAME_JUMP(...) MARKER(__VA_ARGS__)
+#define MARKER_CALL_STUB(...) MARKER(__VA_ARGS__)
+#define MARKER_BOOT_CALL(...) MARKER(__VA_ARGS__)
+#define MARKER_INT3(...) MARKER(__VA_ARGS__)
 
 #endif
 #endif

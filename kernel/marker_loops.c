@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The loops of `marker bench`: nothing, or a copy of 4 KiB, and one marker a turn.
  *
- * The fence keeps the compiler from dropping the empty loops; it is no instruction.
+ * The markers' argument is in memory, so that it shows in the code which kinds evaluate it though
+ * they are off. The fence keeps the compiler from dropping the empty loops; it is no instruction.
  */
 #include "kernel/marker_bench.h"
 #include "kernel/string.h"
 
 #define COPY_BYTES 4096
+
+uint64_t marker_loop_value;
 
 #define LOOPS(name, ...)                                                                           \
     static __attribute__((noinline)) void bench_empty_##name(uint64_t turns)                       \
@@ -26,12 +29,12 @@
     }
 
 LOOPS(none, (void)0)
-LOOPS(nop_jmp, MARKER(bench_nop_jmp, MARKER_ARG(turn, turn)))
-LOOPS(immediate, MARKER_IMMEDIATE(bench_immediate, MARKER_ARG(turn, turn)))
-LOOPS(frame_jump, MARKER_FRAME_JUMP(bench_frame_jump, MARKER_ARG(turn, turn)))
-LOOPS(call_stub, MARKER_CALL_STUB(bench_call_stub, MARKER_ARG(turn, turn)))
-LOOPS(boot_call, MARKER_BOOT_CALL(bench_boot_call, MARKER_ARG(turn, turn)))
-LOOPS(int3, MARKER_INT3(bench_int3, MARKER_ARG(turn, turn)))
+LOOPS(nop_jmp, MARKER(bench_nop_jmp, MARKER_ARG(value, marker_loop_value)))
+LOOPS(immediate, MARKER_IMMEDIATE(bench_immediate, MARKER_ARG(value, marker_loop_value)))
+LOOPS(frame_jump, MARKER_FRAME_JUMP(bench_frame_jump, MARKER_ARG(value, marker_loop_value)))
+LOOPS(call_stub, MARKER_CALL_STUB(bench_call_stub, MARKER_ARG(value, marker_loop_value)))
+LOOPS(boot_call, MARKER_BOOT_CALL(bench_boot_call, MARKER_ARG(value, marker_loop_value)))
+LOOPS(int3, MARKER_INT3(bench_int3, MARKER_ARG(value, marker_loop_value)))
 
 #define ROW(text, loop, marker_)                                                                   \
     {                                                                                              \

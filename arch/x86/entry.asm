@@ -139,8 +139,8 @@ END_FUNCTION
 ; --- breakpoints ---
 
 ; RSP: vector, error, frame of the CPU. An int3 in the kernel can stand for a CALL, whose return
-; address belongs just below the interrupted RSP, where the CPU has put its frame. So the frame moves
-; down by itself and a word, for alignment: the 8 words at and below the interrupted RSP are free.
+; address belongs just below the interrupted RSP, where the CPU has put its frame. So the frame
+; moves down by its size and a word, for alignment: the 7 words below the interrupted RSP are free.
         section .text.noprobe progbits alloc exec nowrite align=16
 FUNCTION breakpoint_entry
         test byte [rsp + FRAME_CS - FRAME_VECTOR], 3

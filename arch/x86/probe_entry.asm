@@ -2,11 +2,11 @@
 ; Where dynamic probes run code of their own: room for copies of instructions, and what a jump that
 ; replaces instructions leads to.
 ;
-; The template is copied for each such jump, its holes are filled in (arch/x86/text_probe.c), and the
+; The template is copied for each such jump, its holes are filled in (text_probe_change.c), and the
 ; copies of the replaced instructions follow it. It leaves a whole struct trap_frame, as if at an
-; int3, and restores what the frame says, but for RIP, RSP and the selectors. Interrupts are off from
-; .masked to .unmasked, so that an interrupt finds RIP at the few instructions outside only, where
-; text_probe.c knows how to undo what was pushed.
+; int3, and restores what the frame says, but for RIP, RSP and the selectors. Interrupts are off
+; from .masked to .unmasked, so that an interrupt finds RIP at the few instructions outside only,
+; where text_probe.c knows how to undo what was pushed.
 
 %include "asm_offsets.inc"
 %include "arch/x86/macros.inc"

@@ -42,8 +42,8 @@ static struct tally tallies[MAX_CPUS][STORM_CONTEXTS]; /* owner CPU, by context 
 static uint64_t seen[MAX_CPUS][STORM_CONTEXTS];        /* the same; by the probe */
 static bool in_nmi[MAX_CPUS];                          /* owner CPU */
 static uint64_t wrong_arguments;                       /* atomic */
-static uint64_t settled;                               /* atomic; 0: just being switched; else
-                                                          odd: all on, even: all off; always another */
+static uint64_t settled;                               /* atomic; 0: being switched; each time
+                                                          another, odd: all on, even: all off */
 static bool busy;                                      /* fixed while it goes on */
 static bool stopping;                                  /* atomic */
 static uint32_t running;                               /* atomic */

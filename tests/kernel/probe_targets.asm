@@ -1,16 +1,15 @@
 ; SPDX-License-Identifier: MIT
 ; Functions whose every instruction is probed by suite_probes.c, and how they are called there.
 ;
-; A target gets all registers from a struct target_registers, with RDI and RSI pointing into
-; probe_target_data, and leaves its results in registers and there. It is balanced: RSP comes out as it was.
+; A target gets all registers from a struct target_registers (probe_targets_run.asm), with RDI and
+; RSI pointing into probe_target_data, and leaves its results in registers and there. It is
+; balanced: RSP comes out as it was.
 
-%include "asm_offsets.inc"
 %include "arch/x86/macros.inc"
 
         default rel
 
-%define REGISTER(n) 8 * (n)             ; struct target_registers
-%define R_FLAGS REGISTER(15)
+%define MSR_EFER 0xc0000080
 %define NOT_CANONICAL 0x8000000000000000
 
 ; --- targets ---
@@ -341,6 +340,7 @@ TARGET stack, 1
         mov [rsp + 8], rbx
         mov rsp, rbp
         pop rbp
+        test eax, eax                   ; flags that do not tell where the stack is
         ret
 END_FUNCTION
 
@@ -398,65 +398,6 @@ TARGET leaf, 1
         lea rax, [rdi + rdi * 2]
         xor rax, rsi
         rol rax, 9
-        ret
-END_FUNCTION
-
-; --- calling them ---
-
-        section .text
-
-; void probe_target_run(struct target_registers *registers, void (*function)(void))
-FUNCTION probe_target_run
-        pushfq
-        push rbx
-        push rbp
-        push r12
-        push r13
-        push r14
-        push r15
-        push rdi
-        push rsi
-        mov rax, rdi
-        mov rbx, [rax + REGISTER(1)]
-        mov rcx, [rax + REGISTER(2)]
-        mov rdx, [rax + REGISTER(3)]
-        mov rsi, [rax + REGISTER(4)]
-        mov rdi, [rax + REGISTER(5)]
-        mov rbp, [rax + REGISTER(6)]
-%assign number 8
-%rep 8
-        mov r%[number], [rax + REGISTER(number - 1)]
-    %assign number number + 1
-%endrep
-        push qword [rax + R_FLAGS]
-        mov rax, [rax]
-        popfq
-        call [rsp]
-        pushfq
-        push rax
-        mov rax, [rsp + 24]
-        mov [rax + REGISTER(1)], rbx
-        mov [rax + REGISTER(2)], rcx
-        mov [rax + REGISTER(3)], rdx
-        mov [rax + REGISTER(4)], rsi
-        mov [rax + REGISTER(5)], rdi
-        mov [rax + REGISTER(6)], rbp
-%assign number 8
-%rep 8
-        mov [rax + REGISTER(number - 1)], r%[number]
-    %assign number number + 1
-%endrep
-        pop qword [rax]
-        pop qword [rax + R_FLAGS]
-        pop rsi
-        pop rdi
-        pop r15
-        pop r14
-        pop r13
-        pop r12
-        pop rbp
-        pop rbx
-        popfq
         ret
 END_FUNCTION
 

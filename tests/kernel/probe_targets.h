@@ -21,6 +21,8 @@ extern uint8_t probe_target_data[TARGET_DATA_SIZE];
 
 void probe_target_run(struct target_registers *registers, uint64_t function);
 
+void target_bad_load(void); /* its first instruction reads address 8 */
+
 /* NULL: there is none of this name. */
 const struct target *probe_target_find(const char *name);
 

@@ -32,9 +32,9 @@ struct suite {
     S(branches)                                                                                    \
     S(disk)                                                                                        \
     S(recording_file)                                                                              \
+    S(marker)                                                                                      \
     S(probes)                                                                                      \
     S(probe_load)                                                                                  \
-    S(marker)                                                                                      \
     S(flight)
 
 #define S(name) extern const struct suite suite_##name;
