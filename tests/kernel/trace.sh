@@ -110,7 +110,7 @@ pages_of_log() {
 }
 pages_of_trace() {
     local who='.*(thread|victim) = ([0-9]+), page = 0x([0-9A-F]+), .* event = ([1-9][0-9]*)'
-    sed -En "s/.* crew_(promote|demote): $who[, ].*/\\3 \\5 \\4/p" "$TRACE" |
+    sed -En "s/.* crew_(promote|demote): ${who}[, ].*/\\3 \\5 \\4/p" "$TRACE" |
         awk '{ print $1, $2, "0x" tolower($3) }' | sort
 }
 same_pages() {
@@ -120,7 +120,7 @@ same_pages() {
 # CPU, thread before, thread after.
 check_switches() {
     local switch='sched_switch: \{ cpu_id = ([0-9]+) .* from = ([0-9]+), to = ([0-9]+)'
-    sed -En "s/.* $switch,.*/\\1 \\2 \\3/p" "$TRACE" | awk '
+    sed -En "s/.* ${switch},.*/\\1 \\2 \\3/p" "$TRACE" | awk '
         $1 in running && running[$1] != $2 { print; wrong = 1 }
         { running[$1] = $3 }
         END { exit wrong || NR < 4 }'
