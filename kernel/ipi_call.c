@@ -44,6 +44,11 @@ void ipi_call_all(ipi_function *function, void *argument, const char *what)
     __atomic_store_n(&slot_busy, false, __ATOMIC_RELEASE);
 }
 
+void upcall_call_all_cpus(void (*function)(void *), void *argument, const char *what)
+{
+    ipi_call_all(function, argument, what);
+}
+
 void upcall_ipi_call(void)
 {
     if (!__atomic_exchange_n(&slot.pending[this_cpu()->index], false, __ATOMIC_ACQ_REL))

@@ -27,6 +27,9 @@ struct cpu {
     void *arch;  /* arch/x86: GDT, TSS and IST stacks of this CPU */
     uint64_t nmi_count;
     uint64_t kick_count;
+    /* Interrupts and NMIs that ring 0 is in and that interrupted ring 0; NMIs that it is in,
+     * whatever they interrupted. trap.c's. */
+    uint32_t context_depth, nmi_depth;
 };
 
 extern struct cpu *cpus[MAX_CPUS]; /* [0 … cpu_count) are set */
@@ -49,6 +52,13 @@ static inline struct thread *current_thread(void)
 static inline void cpu_pause(void)
 {
     __asm__ volatile("pause" ::: "memory");
+}
+
+/* Of a counter that only this CPU changes: one instruction, so no interrupt and no NMI gets in
+ * between, and none of them loses a count. */
+static inline void cpu_local_increment(uint64_t *counter)
+{
+    __asm__ volatile("incq %0" : "+m"(*counter));
 }
 
 static inline uint64_t cpu_rdtsc(void)

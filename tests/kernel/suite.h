@@ -31,7 +31,10 @@ struct suite {
     S(recorder)                                                                                    \
     S(branches)                                                                                    \
     S(disk)                                                                                        \
-    S(recording_file)
+    S(recording_file)                                                                              \
+    S(marker)                                                                                      \
+    S(probes)                                                                                      \
+    S(probe_load)
 
 #define S(name) extern const struct suite suite_##name;
 SUITE_TABLE(S)
