@@ -55,7 +55,8 @@ KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_commands.o probe_dynamic.o probe_types.o \
     breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o nmi.o object.o panic.o pmu_calibration.o \
+    futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o \
+    pmu_calibration.o \
     pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
     profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \
     send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o syscall.o \
@@ -88,8 +89,8 @@ GENERATED := build/gen/asm_offsets.inc build/gen/vectors.inc
 # --- what people call -----------------------------------------------------------------------------
 # Missing packages are installed before anything is built, hence the second make.
 
-.PHONY: help run bench oracle test iso debug lint format clean kernel programs image host-tests
-.PHONY: FORCE
+.PHONY: help run bench oracle test iso debug lint format clean kernel programs image tools
+.PHONY: host-tests FORCE
 
 help:
 	@echo 'make run       build, boot in QEMU, show the tour; then a shell when this is a terminal'
@@ -160,7 +161,8 @@ clean:
 
 kernel: $(KERNEL) $(KERNEL32) $(KERNEL_EXTRAS)
 programs: $(PROGRAMS)
-image: kernel programs qemu-pmu build/tools/receive
+image: kernel programs qemu-pmu tools
+tools: build/tools/crewlog build/tools/receive
 
 # Holds compiler and flags, and changes only when they do: a change rebuilds what they made.
 $(O)/flags: FORCE
@@ -224,6 +226,27 @@ build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h f
 	@echo '  HOST  $@'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
+# crewlog: its own files, and the kernel's that know the format of recordings.
+CREWLOG_OBJS := $(addprefix build/tools/crewlog-obj/, \
+    $(addprefix tools/crewlog/, diff.o diff_report.o dump.o export.o export_chrome.o \
+    export_core.o extract.o file.o history.o image.o info.o json.o lines.o log.o main.o owners.o \
+    program.o stats.o stats_json.o stats_print.o stats_rows.o table.o timeline.o timeline_page.o \
+    tool.o verify.o) \
+    $(addprefix replay/, event_text.o log_check.o log_codec.o log_file.o point.o store.o \
+    store_check.o store_mount.o) \
+    $(addprefix kernel/, err.o format.o hash.o names.o string.o) arch/x86/vectors.o)
+
+build/tools/crewlog-obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo '  HOST  $<'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -O2 -D_GNU_SOURCE -MD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+build/tools/crewlog-obj/tools/crewlog/timeline_page.o: $(wildcard tools/crewlog/timeline/*)
+
+build/tools/crewlog: $(CREWLOG_OBJS)
+	@echo '  HOST  $@'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $^
+
 build/gen/asm_offsets.inc: build/tools/gen_asm
 	@mkdir -p $(@D)
 	$(Q)$< offsets $@
@@ -238,6 +261,6 @@ include user/rules.mk
 include tests/host/rules.mk
 include tools/qemu-pmu/rules.mk
 
-host-tests: $(HOST_TESTS)
+host-tests: $(HOST_TESTS) tools build/tests/make_log build/tests/crewlog
 
--include $(OBJS:.o=.d) $(wildcard build/tools/*.d)
+-include $(OBJS:.o=.d) $(CREWLOG_OBJS:.o=.d) $(wildcard build/tools/*.d)

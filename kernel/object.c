@@ -42,17 +42,3 @@ void object_leave(struct object *object)
 {
     mutex_unlock(&object->mutex);
 }
-
-const char *object_name(enum object_id id)
-{
-    switch (id) {
-    case OBJECT_MAP:
-        return "address-space map";
-    case OBJECT_THREADS:
-        return "thread table";
-    case OBJECT_OUTPUT:
-        return "output";
-    default:
-        return "futex bucket";
-    }
-}

@@ -14,18 +14,9 @@
 
 #include <stdint.h>
 
+#include "kernel/names.h"
 #include "kernel/waitqueue.h"
 #include "mm/space.h"
-
-#define FUTEX_BUCKETS 16
-
-enum object_id {
-    OBJECT_MAP,
-    OBJECT_THREADS,
-    OBJECT_OUTPUT,
-    OBJECT_FUTEX, /* the first of FUTEX_BUCKETS */
-    OBJECT_COUNT = OBJECT_FUTEX + FUTEX_BUCKETS,
-};
 
 struct object {
     struct mutex mutex;
@@ -43,7 +34,5 @@ void object_leave(struct object *object);
 void object_enter_uncommitted(struct object *object);
 void object_commit(struct object *object);
 void object_order_again(struct object *object); /* held: a further change, a further commit */
-
-const char *object_name(enum object_id id);
 
 #endif

@@ -13,11 +13,8 @@
 SYSCALL_TABLE(X)
 #undef X
 
-static const struct {
-    syscall_function *function;
-    const char *name;
-} table_x86_64[] = {
-#define X(number, name) [number] = {sys_##name, #name},
+static syscall_function *const table_x86_64[] = {
+#define X(number, name) [number] = sys_##name,
     SYSCALL_TABLE(X)
 #undef X
 };
@@ -26,13 +23,7 @@ static const struct {
 
 syscall_function *syscall_find_x86_64(uint64_t number)
 {
-    return number < TABLE_LENGTH ? table_x86_64[number].function : NULL;
-}
-
-const char *syscall_name_x86_64(uint64_t number)
-{
-    const char *name = number < TABLE_LENGTH ? table_x86_64[number].name : NULL;
-    return name ? name : "?";
+    return number < TABLE_LENGTH ? table_x86_64[number] : NULL;
 }
 
 static int64_t call(struct trap_frame *frame)

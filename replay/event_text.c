@@ -3,10 +3,9 @@
 #include "replay/event_text.h"
 
 #include "arch/x86/vectors.h"
-#include "kernel/object.h"
+#include "kernel/names.h"
 #include "kernel/printf.h"
 #include "kernel/recorder.h"
-#include "kernel/syscall.h"
 #include "replay/point.h"
 
 struct text {

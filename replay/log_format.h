@@ -28,8 +28,8 @@
  * varint: little-endian groups of 7 bits, top bit = more follows. svarint: zigzag, then varint.
  * "Last" values are 0 at the start of a block.
  *
- * A change of anything here changes LOG_FORMAT_VERSION; tests/host/test_log.c holds a digest of the
- * layout and fails when only one of them changes.
+ * A change of anything here changes LOG_FORMAT_VERSION; tests/host/test_log_layout.c holds a
+ * digest of the layout and fails when only one of them changes.
  */
 #ifndef REPLAY_LOG_FORMAT_H
 #define REPLAY_LOG_FORMAT_H

@@ -15,7 +15,7 @@ unset RUN APPEND CPUS MEM MACHINE CPU ACCEL TIMEOUT KERNEL PROGRAMS
 
 # In this order: what is quick and what the rest needs come first. build.sh bails out when there is
 # no kernel to test.
-programs=(tools/lint/lint.sh tests/tools/*.sh "$@" tests/build.sh tests/model.sh
+programs=(tools/lint/lint.sh tests/tools/*.sh "$@" tests/build.sh tests/fuzz.sh tests/model.sh
     tests/kernel/*.sh tests/replay/*.sh)
 selected=()
 for program in "${programs[@]}"; do

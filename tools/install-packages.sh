@@ -57,6 +57,26 @@ has_grub_modules() {
     has grub-mkrescue && [ -f /usr/lib/grub/i386-pc/multiboot2.mod ]
 }
 
+# libFuzzer's runtime, which Debian packs apart from clang.
+has_fuzzer() {
+    has clang || return 1
+    for library in "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a; do
+        [ ! -f "$library" ] || return 0
+    done
+    return 1
+}
+
+# The package that has it: of the clang that is here, or that the system would install.
+fuzzer_package() {
+    if has clang; then
+        echo "libclang-rt-$(clang -dumpversion | sed 's/\..*//')-dev"
+    elif [ "$(system_codename)" = bookworm ]; then
+        echo libclang-rt-14-dev
+    else
+        echo libclang-rt-19-dev
+    fi
+}
+
 # --- what each target needs ----------------------------------------------------------------------
 
 MISSING=
@@ -113,6 +133,8 @@ find_missing() {
     test)
         need_build && need_qemu && need_iso && need_lint
         need clang clang has clang
+        # Elsewhere tests/fuzz.sh does without.
+        [ -z "$(system_codename)" ] || need fuzzer-runtime "$(fuzzer_package)" has_fuzzer
         need spin spin has spin
         need prove perl has prove
         ;;

@@ -6,7 +6,8 @@
 #
 # RUN and APPEND choose the kernel command line as for run-qemu.sh. An image without RUN is for a
 # person at the machine: it ends in the shell. MENU=0|1 is the entry that boots (0 multiboot 2,
-# 1 multiboot 1). KERNEL64, KERNEL and PROGRAMS name other files than those in build/.
+# 1 multiboot 1). KERNEL64, KERNEL and PROGRAMS name other files than those in build/. LOGS: files
+# of recordings, parted by blanks, that GRUB hands to the kernel (`load`).
 set -euo pipefail
 output=$(realpath -m "${1:?usage: tools/make-iso.sh OUTPUT.iso}")
 cd "$(dirname "$0")/.."
@@ -45,10 +46,23 @@ mkdir -p "$tree/boot/grub"
 objcopy --strip-debug "${KERNEL64:-build/kernel.elf}" "$tree/boot/kernel.elf"
 cp "${KERNEL:-build/kernel32.elf}" "$tree/boot/kernel32.elf"
 cp "${PROGRAMS:-build/user/programs.tar}" "$tree/boot/programs.tar"
+modules=
+for file in ${LOGS:-}; do
+    cp "$file" "$tree/boot/"
+    name=$(basename "$file")
+    modules+="    @MODULE@ /boot/$name $name"$'\n'
+done
 quoted=$(printf '%s\n' "$words" | quote_for_grub)
 while IFS= read -r line; do
     line=${line//@MENU@/${MENU:-0}}
-    printf '%s\n' "${line//@WORDS@/$quoted}"
+    case $line in
+    *@LOGS@*)
+        word=module2
+        [[ $line == *multiboot1* ]] && word=module
+        printf '%s' "${modules//@MODULE@/$word}"
+        ;;
+    *) printf '%s\n' "${line//@WORDS@/$quoted}" ;;
+    esac
 done <boot/grub.cfg >"$tree/boot/grub/grub.cfg"
 
 # Only the BIOS platform: the kernel uses the text screen, which UEFI machines do not have.

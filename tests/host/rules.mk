@@ -52,6 +52,8 @@ check-host: # the list is complete only after the last line of this file
 	@prove $(if $(V),-v) $(HOST_TESTS)
 
 INSN_FILES := $(addprefix arch/x86/insn,.c _operand.c _classify.c _use.c)
+LOG_MAKER_FILES := tests/host/log_maker.c tests/host/log_maker_threads.c
+LOG_FILES := replay/log_file.c replay/log_codec.c kernel/hash.c
 STORE_FILES := replay/store.c replay/store_check.c replay/store_mount.c kernel/hash.c \
     kernel/format.c kernel/err.c kernel/string.c
 
@@ -74,7 +76,8 @@ $(eval $(call host_test,command,kernel/command.c kernel/string.c kernel/err.c ke
     tests/host/host_panic.c))
 $(eval $(call host_test,symbols,kernel/symbols.c kernel/format.c))
 $(eval $(call host_test,boot_info,boot/boot_regions.c kernel/string.c))
-$(eval $(call host_test,log,replay/log_codec.c replay/point.c kernel/format.c kernel/hash.c))
+$(eval $(call host_test,log,$(LOG_FILES)))
+$(eval $(call host_test,log_layout,$(LOG_FILES) $(LOG_MAKER_FILES) replay/point.c kernel/format.c))
 $(eval $(call host_test,stream,replay/stream.c replay/log_codec.c))
 $(eval $(call host_test,elf_symbols,kernel/elf_symbols.c))
 $(eval $(call host_test,event_text,replay/event_text.c replay/log_codec.c replay/point.c \
@@ -93,6 +96,12 @@ $(eval $(call host_test,lbr_registers,$(INSN_FILES) $(PMU_FILES) tools/qemu-pmu/
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
 $(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
+$(eval $(call host_test,log_file,$(LOG_FILES) $(LOG_MAKER_FILES)))
+$(eval $(call host_test,log_check,replay/log_check.c $(LOG_FILES) $(LOG_MAKER_FILES)))
+$(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
+$(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAKER_FILES) \
+    $(addprefix tools/crewlog/,log.c tool.c file.c) replay/event_text.c replay/point.c \
+    replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
 $(eval $(call host_test,store,$(STORE_FILES)))
@@ -100,3 +109,18 @@ $(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))
 $(eval $(call host_test,virtio_blk,arch/x86/virtqueue.c tests/host/host_panic.c))
 $(eval $(call host_test,virtio_pci,))
+
+# --- files that no kernel recorded ----------------------------------------------------------------
+
+MAKE_LOG_FILES := tests/tools/make_log.c $(LOG_MAKER_FILES) $(LOG_FILES)
+build/tests/make_log: $(MAKE_LOG_FILES) $(wildcard replay/log_*.h tests/host/log_maker*.h)
+	@mkdir -p $(@D)
+	@echo '  HOST  $@'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -O2 -o $@ $(MAKE_LOG_FILES)
+
+# crewlog with sanitizers, for what is damaged on purpose.
+CHECKED_CREWLOG_OBJS := $(CREWLOG_OBJS:build/tools/crewlog-obj/%=$(HOST_TEST_BUILD)/obj/%)
+build/tests/crewlog: $(CHECKED_CREWLOG_OBJS)
+	@echo '  HOST  $@'
+	$(Q)$(HOST_TEST_CC) $(HOST_TEST_CFLAGS) -o $@ $^
+-include $(CHECKED_CREWLOG_OBJS:.o=.d)

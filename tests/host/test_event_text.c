@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "kernel/abi.h"
-#include "kernel/object.h"
+#include "kernel/names.h"
 #include "kernel/recorder.h"
-#include "kernel/syscall.h"
 #include "replay/event_text.h"
 #include "tests/host/random_event.h"
 #include "tests/host/tap.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The coding of events: round trips, limits, damage, and the digest that ties the layout to its
- * version.
+/* The coding of events: round trips, limits, damage.
  *
  * What is decoded lies in blocks of exactly its size, so that the sanitizer sees each byte too
  * many.
  */
 #include <stdlib.h>
 
-#include "kernel/hash.h"
-#include "replay/point.h"
 #include "tests/host/random_event.h"
 #include "tests/host/tap.h"
 
@@ -220,111 +217,6 @@ static void test_refusals(void)
     REFUSED("event 0", "dependency out of range", SAME(ORDER), 0, 1, 1, 0);
 }
 
-/* --- the digest --- */
-
-/* One row a version, ever. Who changes the layout raises LOG_FORMAT_VERSION and adds a row. */
-static const struct {
-    unsigned version;
-    const char *digest;
-} layouts[] = {
-    {1, "7d8882982af003829667be434b082e23"},
-};
-#define LAYOUTS (sizeof layouts / sizeof layouts[0])
-
-static void hash_number(struct hash *hash, uint64_t number)
-{
-    hash_update(hash, &number, sizeof number);
-}
-
-static void hash_table(struct hash *hash)
-{
-#define E(number, name, text, asynchronous, fields)                                                \
-    hash_number(hash, number);                                                                     \
-    hash_update(hash, #name ":" text, sizeof #name ":" text);                                      \
-    hash_number(hash, asynchronous);                                                               \
-    hash_number(hash, fields);
-    LOG_EVENT_TABLE(E)
-#undef E
-#define X(number, name, text)                                                                      \
-    hash_number(hash, number);                                                                     \
-    hash_update(hash, #name ":" text, sizeof #name ":" text);
-    LOG_UNIT_TABLE(X)
-#undef X
-    const uint64_t constants[] = {
-        LOG_MAX_SLOTS,
-        LOG_MAX_DEPS,
-        LOG_SAME_POINT,
-        LOG_FIELD_PAGE,
-        LOG_FIELD_RIGHTS,
-        LOG_FIELD_A,
-        LOG_FIELD_B,
-        LOG_FIELD_DEPS,
-        LOG_RIGHTS_NONE,
-        LOG_RIGHTS_READ,
-        LOG_RIGHTS_WRITE,
-        LOG_RIGHTS_MASK,
-        LOG_RIGHTS_EXECUTE,
-        LOG_EVENT_MAX_BYTES,
-        sizeof(struct log_point),
-        sizeof(struct log_dep),
-        sizeof(struct log_event),
-    };
-    hash_update(hash, constants, sizeof constants);
-}
-
-/* What a fixed sequence of events is coded as. */
-static void hash_coding(struct hash *hash)
-{
-    uint64_t fixed = 1;
-    struct log_coder coder = {0};
-    uint8_t bytes[LOG_EVENT_MAX_BYTES];
-    struct log_event event;
-
-    for (unsigned i = 0; i < 50 * EVENT_KINDS; i++) {
-        random_event(&fixed, event_kinds[i % EVENT_KINDS], &coder.point, &event);
-        size_t length = log_encode(&coder, &event, bytes);
-        hash_update(hash, bytes, length);
-    }
-}
-
-/* What a point's check is: who changes it cannot replay older recordings. */
-static void hash_checks(struct hash *hash)
-{
-    struct trap_frame frame;
-    uint64_t *words = (uint64_t *)&frame;
-
-    for (uint64_t fixed = 1, round = 0; round < 20; round++) {
-        for (size_t i = 0; i < sizeof frame / sizeof *words; i++)
-            words[i] = random_u64(&fixed);
-        hash_number(hash, point_make(round, &frame).check);
-    }
-}
-
-static void test_digest(void)
-{
-    uint8_t digest[HASH_MIN_DIGEST];
-    char text[2 * HASH_MIN_DIGEST + 1];
-    struct hash hash;
-    const char *expected = "(no row for this version)";
-
-    hash_init(&hash, sizeof digest);
-    hash_table(&hash);
-    hash_coding(&hash);
-    hash_checks(&hash);
-    hash_final(&hash, digest);
-    for (unsigned i = 0; i < sizeof digest; i++)
-        sprintf(text + 2 * i, "%02x", digest[i]);
-    for (unsigned i = 0; i < LAYOUTS; i++)
-        if (layouts[i].version == LOG_FORMAT_VERSION)
-            expected = layouts[i].digest;
-    if (!is_string(text, expected, "the layout is that of version %d", LOG_FORMAT_VERSION))
-        diag("a changed layout needs a new LOG_FORMAT_VERSION and a row with its digest here");
-    for (unsigned i = 1; i < LAYOUTS; i++)
-        ok(layouts[i].version == layouts[i - 1].version + 1 &&
-               strcmp(layouts[i].digest, layouts[i - 1].digest) != 0,
-           "version %u follows another layout", layouts[i].version);
-}
-
 static void test_names(void)
 {
     is_string(log_kind_name(0), "?", "kind 0 has no name");
@@ -349,6 +241,5 @@ int main(void)
     }
     test_garbage();
     test_refusals();
-    test_digest();
     return done();
 }
