@@ -211,7 +211,7 @@ void marker_start(void); /* boot, first thread: the calls of BOOT_CALL become NO
 #define MARKER_COLD __attribute__((cold))
 #endif
 
-#if defined(__cppcheck__) /* it knows no __VA_OPT__ */
+#if defined(__CPPCHECK__) /* by tools/lint/lint.sh: it knows no __VA_OPT__ */
 
 #define MARKER(...) (void)0
 #define MARKER_IMMEDIATE(...) (void)0

@@ -15,7 +15,7 @@ struct marker_loop {
     void (*copy)(uint64_t turns, uint8_t *to, const uint8_t *from); /* 4 KiB a turn */
 };
 #define MARKER_LOOPS (MARKER_KINDS + 1)
-extern uint64_t marker_loop_value; /* the argument of all of them */
+extern uint64_t marker_loop_value;                          /* the argument of all of them */
 extern const struct marker_loop marker_loops[MARKER_LOOPS]; /* the first is that without */
 
 int marker_bench(void);
