@@ -6,8 +6,8 @@
 #
 # RUN and APPEND choose the kernel command line as for run-qemu.sh. An image without RUN is for a
 # person at the machine: it ends in the shell. MENU=0|1 is the entry that boots (0 multiboot 2,
-# 1 multiboot 1). KERNEL64, KERNEL and PROGRAMS name other files than those in build/. LOGS: files of
-# recordings, parted by blanks, that GRUB hands to the kernel (`load`).
+# 1 multiboot 1). KERNEL64, KERNEL and PROGRAMS name other files than those in build/. LOGS: files
+# of recordings, parted by blanks, that GRUB hands to the kernel (`load`).
 set -euo pipefail
 output=$(realpath -m "${1:?usage: tools/make-iso.sh OUTPUT.iso}")
 cd "$(dirname "$0")/.."

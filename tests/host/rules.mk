@@ -95,6 +95,7 @@ $(eval $(call host_test,lbr_model,$(PMU_FILES)))
 $(eval $(call host_test,lbr_registers,$(INSN_FILES) $(PMU_FILES) tools/qemu-pmu/pmu_classify.c))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
 $(eval $(call host_test,log_file,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,log_check,replay/log_check.c $(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
