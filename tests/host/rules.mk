@@ -102,7 +102,6 @@ $(eval $(call host_test,log_rules,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAKER_FILES) \
     $(addprefix tools/crewlog/,log.c tool.c file.c) replay/event_text.c replay/point.c \
     replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
-$(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
 $(eval $(call host_test,flight_ring,kernel/flight_ring.c))
