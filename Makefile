@@ -5,6 +5,7 @@
 #   O=dir        another output directory   V=1          show the commands
 #   TESTS=1      adds the suites of tests/kernel to the kernel
 #   LBR=0        leaves out branch history at exceptions, to compare with
+#   MARKERS=0    compiles no marker into the kernel (with another O, to compare)
 
 O := build
 CC := gcc
@@ -16,6 +17,7 @@ HOSTCC := gcc
 DEBUG :=
 TESTS :=
 LBR := 1
+MARKERS :=
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := help
@@ -33,7 +35,7 @@ CFLAGS := -std=c17 -ffreestanding -Wall -Wextra -Werror -O2 -g \
     -fno-pic -fno-pie -fno-stack-protector -fno-omit-frame-pointer -fno-strict-aliasing \
     -fno-asynchronous-unwind-tables -fcf-protection=none \
     -ffile-prefix-map=$(CURDIR)=. -I. $(if $(DEBUG),-Og -DDEBUG=1) \
-    $(if $(TESTS),-DTESTS=1)
+    $(if $(TESTS),-DTESTS=1) $(if $(filter 0,$(MARKERS)),-DMARKERS=0)
 NASMDEBUG := -g -F dwarf
 NASMFLAGS := -f elf64 -w+error -I./ -Ibuild/gen/ $(if $(DEBUG),-dDEBUG=1)
 LDFLAGS := -m elf_x86_64 -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none \
@@ -45,12 +47,17 @@ HOSTCFLAGS := -std=c17 -O1 -g -Wall -Wextra -Werror -I.
 BOOT_OBJS := $(addprefix boot/, \
     boot_info.o boot_regions.o entry.o multiboot.o trampoline.o)
 ARCH_OBJS := $(addprefix arch/x86/, \
+    insn_probe.o insn_run.o probe_entry.o text_probe.o text_probe_change.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
     cpu_features.o crash_victim.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o \
-    insn_operand.o insn_use.o ioapic.o keyboard.o paging.o pci.o pmu.o pmu_loops.o pmu_models.o \
-    power.o serial.o smp.o timer.o trap.o vectors.o vga.o virtio_blk.o virtio_pci.o virtqueue.o \
-    witness.o $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_registers.o lbr_stub.o))
+    insn_operand.o insn_use.o ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pci.o \
+    pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o \
+    vectors.o vga.o virtio_blk.o virtio_pci.o virtqueue.o witness.o \
+    $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_registers.o lbr_stub.o))
 KERNEL_OBJS := $(addprefix kernel/, \
+    probe.o probe_commands.o probe_dynamic.o probe_types.o \
+    ctf.o flight.o flight_command.o flight_export.o flight_ring.o flight_text.o \
+    breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
     futex.o hash.o ipi_call.o keys.o lbr_bench.o lbr_command.o \
     $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o names.o nmi.o object.o \
@@ -64,14 +71,18 @@ MM_OBJS := $(addprefix mm/, \
 REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
     log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
-    record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
+    record_header.o record_hold.o record_log.o record_session.o recording.o recording_read.o \
+    recording_write.o \
     replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o replay_thread.o \
     session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
     tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
-    branches.o die.o lbr_check.o suite.o suite_branches.o suite_calls.o suite_console.o \
-    suite_disk.o suite_frames.o suite_heap.o suite_lbr.o suite_locks.o suite_paging.o \
-    suite_processes.o suite_recorder.o suite_recording_file.o suite_threads.o \
+    suite_flight.o \
+    probe_targets.o probe_targets_run.o suite_probe_load.o suite_probes.o \
+    branches.o die.o lbr_check.o marker_places.o marker_storm.o suite.o suite_branches.o \
+    suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_lbr.o \
+    suite_locks.o suite_marker.o suite_paging.o suite_processes.o suite_recorder.o \
+    suite_recording_file.o suite_threads.o \
     suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))

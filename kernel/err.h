@@ -21,6 +21,9 @@
     X(-1008, ERR_TOO_MANY_THREADS, "too many threads")                                             \
     X(-1009, ERR_NO_RECORDER, "no recorder is registered")                                         \
     X(-1014, ERR_NO_SOURCE, "no tick source that can be used")                                     \
+    X(-1020, ERR_TEXT_RANGE, "not a place in the kernel's text, or two patches of one place")      \
+    X(-1021, ERR_TEXT_BYTES, "the text is not what the patch expects")                             \
+    X(-1022, ERR_TEXT_OPCODE, "not an instruction that can be patched in")                         \
     X(-1010, ERR_BUSY, "busy")                                                                     \
     X(-1011, ERR_KILLED, "the program was killed")                                                 \
     X(-1012, ERR_FAILED, "failed")                                                                 \
@@ -41,7 +44,13 @@
     X(-1045, ERR_STORE_FULL, "no room on the disk for another recording")                          \
     X(-1046, ERR_STORE_OPEN, "a recording on the disk is still open")                              \
     X(-1047, ERR_STORE_NAME, "the disk has a recording of that name, or it is no name")            \
-    X(-1048, ERR_STORE_BROKEN, "the directory could not be written: the disk must be mounted anew")
+    X(-1048, ERR_STORE_BROKEN,                                                                     \
+      "the directory could not be written: the disk must be mounted anew")                         \
+    X(-1060, ERR_TABLE_FULL, "a table of fixed size is full")                                      \
+    X(-1061, ERR_BAD_NAME, "no usable name")                                                       \
+    X(-1062, ERR_NO_PROBE, "no such probe")                                                        \
+    X(-1063, ERR_NO_SYMBOL, "no such symbol in the kernel")                                        \
+    X(-1064, ERR_NOT_PROBEABLE, "no probe can be set there")
 
 enum err {
 #define X(value, name, text) name = value,

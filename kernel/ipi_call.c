@@ -7,6 +7,7 @@
 
 #include "arch/x86/apic.h"
 #include "arch/x86/cpu.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/upcalls.h"
 #include "kernel/wait.h"
@@ -44,10 +45,16 @@ void ipi_call_all(ipi_function *function, void *argument, const char *what)
     __atomic_store_n(&slot_busy, false, __ATOMIC_RELEASE);
 }
 
+void upcall_call_all_cpus(void (*function)(void *), void *argument, const char *what)
+{
+    ipi_call_all(function, argument, what);
+}
+
 void upcall_ipi_call(void)
 {
     if (!__atomic_exchange_n(&slot.pending[this_cpu()->index], false, __ATOMIC_ACQ_REL))
         return;
+    MARKER(ipi_receive, MARKER_ARG(vector, VECTOR_IPI_CALL));
     slot.function(slot.argument);
     __atomic_sub_fetch(&slot.waiting, 1, __ATOMIC_ACQ_REL);
 }

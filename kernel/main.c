@@ -11,12 +11,15 @@
 #include "kernel/commands.h"
 #include "kernel/console.h"
 #include "kernel/disk.h"
+#include "kernel/flight.h"
+#include "kernel/marker.h"
 #include "kernel/lbr.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
 #include "kernel/pmu_sweep.h"
 #include "kernel/printf.h"
+#include "kernel/probe.h"
 #include "kernel/profiler.h"
 #include "kernel/programs.h"
 #include "kernel/thread.h"
@@ -51,6 +54,7 @@ static void run_session(void *argument)
     static char script[BOOT_CMDLINE_MAX];
     (void)argument;
     print_machine();
+    marker_start(); /* patches text for the first time */
     replay_mount_disk();
     pmu_calibrate(false); /* before anything else runs in ring 3 */
     watchdog_start_by_default();
@@ -83,7 +87,10 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     timer_setup_cpu();
     pmu_owner_init(); /* counters off, NMI handlers */
     sched_init();     /* this code becomes the idle thread of CPU 0 */
+    marker_init();    /* their table */
+    probe_init();     /* what hits of markers and probed instructions run */
     smp_start_all();  /* the other CPUs run their idle loops */
+    flight_init();    /* a ring for each */
     disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();

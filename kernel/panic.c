@@ -14,6 +14,7 @@
 #include "arch/x86/lbr.h"
 #include "arch/x86/timer.h"
 #include "kernel/console.h"
+#include "kernel/flight.h"
 #include "kernel/lbr.h"
 #include "kernel/printf.h"
 #include "kernel/spinlock.h"
@@ -174,6 +175,7 @@ static _Noreturn void report_and_end(void)
     lbr_report(subject.frame, NULL);
     report_locks();
     report_others();
+    flight_report_panic();
     clean_text(thread, false);
     report_machine_line(thread);
     end_run();

@@ -16,6 +16,7 @@
 #include "arch/x86/cpu.h"
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
+#include "arch/x86/text_probe.h"
 #include "kernel/err.h"
 #include "kernel/pmu_sampling.h"
 #include "kernel/printf.h"
@@ -108,7 +109,7 @@ static void take_sample(struct profile_cpu *cpu, const struct trap_frame *frame)
     uint32_t depth = user ? 0 : walk_stack(frame->rbp, words + SAMPLE_WORDS);
     uint32_t name = find_name(cpu, process ? process->name : thread->name);
     words[0] = (uint64_t)(process ? process->pid : 0) << 32 | name << 16 | depth << 8 | user;
-    words[1] = frame->rip;
+    words[1] = text_probe_original(frame->rip);
     __atomic_store_n(&cpu->used, used + SAMPLE_WORDS + depth, __ATOMIC_RELEASE);
 }
 

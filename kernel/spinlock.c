@@ -142,6 +142,12 @@ bool spin_held(const struct spinlock *lock)
     return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == this_cpu()->index + 1;
 }
 
+bool spin_can_lock(enum lock_rank rank)
+{
+    const struct held_locks *mine = &held[this_cpu()->index];
+    return mine->count == 0 || mine->locks[mine->count - 1]->rank < rank;
+}
+
 unsigned spin_locks_held(void)
 {
     return held[this_cpu()->index].count;

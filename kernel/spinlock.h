@@ -53,6 +53,8 @@ bool spin_trylock(struct spinlock *lock);
 bool spin_lock_irq(struct spinlock *lock);
 void spin_unlock_irq(struct spinlock *lock, bool enabled);
 
+/* Whether this CPU holds nothing of that rank or above. */
+bool spin_can_lock(enum lock_rank rank);
 bool spin_held(const struct spinlock *lock); /* by this CPU */
 unsigned spin_locks_held(void); /* by this CPU: 0 whenever it sleeps or leaves to ring 3 */
 const char *spin_held_name(unsigned index); /* of those, lowest rank first; NULL past the last */

@@ -41,18 +41,26 @@ static const uint32_t *linked_table(void)
     return (uint64_t)ksyms_start < (uint64_t)ksyms_end ? ksyms_start : none;
 }
 
-bool symbol_table_find(const uint32_t *table, uint32_t offset, const char **name, uint32_t *start)
+/* How many symbols stand at or below offset. */
+static uint32_t count_up_to(const struct symbol_view *view, uint32_t offset)
 {
-    struct symbol_view view = view_table(table);
-    uint32_t low = 0, high = view.count; /* offsets[0 … low) <= offset < offsets[high …) */
+    uint32_t low = 0, high = view->count; /* offsets[0 … low) <= offset < offsets[high …) */
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (view.offsets[middle] <= offset)
+        if (view->offsets[middle] <= offset)
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+bool symbol_table_find(const uint32_t *table, uint32_t offset, const char **name, uint32_t *start)
+{
+    struct symbol_view view = view_table(table);
+    uint32_t low = count_up_to(&view, offset);
+
     if (low == 0)
         return false;
     *name = view.strings + view.names[low - 1];
@@ -81,6 +89,17 @@ bool symbol_find(uint64_t address, const char **name, uint64_t *offset)
     if (!symbol_table_find(linked_table(), (uint32_t)(address - KERNEL_BASE), name, &start))
         return false;
     *offset = address - KERNEL_BASE - start;
+    return true;
+}
+
+bool symbol_next(uint64_t address, uint64_t *start)
+{
+    struct symbol_view view = view_table(linked_table());
+    uint32_t index = count_up_to(&view, (uint32_t)(address - KERNEL_BASE));
+
+    if (index == view.count)
+        return false;
+    *start = KERNEL_BASE + view.offsets[index];
     return true;
 }
 

@@ -15,6 +15,8 @@
 /* The function or object that contains address (the last symbol at or below it within the image).
  */
 bool symbol_find(uint64_t address, const char **name, uint64_t *offset);
+/* The first symbol above address; false when there is none. */
+bool symbol_next(uint64_t address, uint64_t *start);
 bool symbol_address(const char *name, uint64_t *address);
 
 /* The same on any table of that layout, offsets from KERNEL_BASE. */

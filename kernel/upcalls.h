@@ -30,6 +30,20 @@ void upcall_debug(struct trap_frame *frame, uint64_t dr6);
 /* Every other exception of ring 3 or ring 0. From ring 0 it does not return. */
 void upcall_exception(struct trap_frame *frame);
 
+/* #BP of ring 0 that is not that of a patch in progress; frame->rip is behind the int3. Any
+ * context, NMI included. False: nobody's, the kernel panics. */
+bool upcall_breakpoint(struct trap_frame *frame);
+
+/* A probed instruction is about to run (arch/x86/text_probe.h); frame->rip is its address. Any
+ * context; interrupts off. */
+void upcall_probe_hit(void *owner, struct trap_frame *frame);
+
+/* For patching text, from a thread: one patcher at a time (may sleep), and a function on all CPUs
+ * (kernel/ipi_call.h). */
+void upcall_patch_lock(void);
+void upcall_patch_unlock(void);
+void upcall_call_all_cpus(void (*function)(void *), void *argument, const char *what);
+
 /* SYSCALL from ring 3: number in frame->rax; the result goes there, too. */
 void upcall_syscall(struct trap_frame *frame);
 

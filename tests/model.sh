@@ -13,7 +13,7 @@
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-MODEL=$PWD/docs/model/crew.pml
+MODELS=$PWD/docs/model
 BUILD=${MODEL_BUILD:-$PWD/build/model}
 CC=${CC:-cc}
 JOBS=${JOBS:-2}
@@ -27,7 +27,7 @@ SECONDS_EACH=600
 #   livelock    a non-progress cycle that even fair scheduling does not leave
 
 # Two lines each: threads x pages x instructions and what is special; optimisation (small searches
-# are done before an optimiser is) and flags.
+# are done before an optimiser is) and flags. Flags may begin with the file, if not crew.pml.
 SIZES='2 x 2 x 2, the first instruction of each thread on one or two pages
     -O2 -DPROGRAM=1 -DFAULT_BOUND=4
 2 x 2 x 3, one page each: room for slack; such an instruction faults once
@@ -47,7 +47,11 @@ SIZES='2 x 2 x 2, the first instruction of each thread on one or two pages
 3 x 2 x 1
     -O0 -DNTHREADS=3 -DNACCESS=1 -DMAXEV=8 -DFAULT_BOUND=4
 2 x 2 x 2, replay stops at each point exactly
-    -O0 -DSLACK=0 -DFAULT_BOUND=4'
+    -O0 -DSLACK=0 -DFAULT_BOUND=4
+patching: 2 CPUs that keep what they have fetched, 2 bytes, on and off
+    -O2 patch.pml -DBATCHES=2
+patching: 2 CPUs that translate, 3 bytes, on and off
+    -O2 patch.pml -DTRANSLATOR -DBYTES=3 -DBATCHES=2'
 
 SIZES_LIVE='2 x 2 x 2, the first instruction of each thread on one or two pages
     -O2 -DPROGRAM=1 -DMAXEV=1
@@ -63,7 +67,11 @@ LARGE='2 x 2 x 2, each instruction on one or two pages
 3 x 2 x 1, each instruction on one or two pages
     -O2 -DNTHREADS=3 -DNACCESS=1 -DPROGRAM=2 -DMAXEV=10 -DFAULT_BOUND=6
 2 x 2 x 2, the first instruction on one or two pages, step by step
-    -O2 -DPROGRAM=1 -DFINE -DFAULT_BOUND=4'
+    -O2 -DPROGRAM=1 -DFINE -DFAULT_BOUND=4
+patching: 2 CPUs, 2 bytes, on and off, the last step twice
+    -O2 patch.pml -DBATCHES=2 -DREPEAT
+patching: 2 CPUs, 3 bytes, on
+    -O2 patch.pml -DBYTES=3'
 
 # Three lines each: the rule taken out and how the model then fails; what goes wrong; flags.
 RULES='NO_HOLD livelock
@@ -107,7 +115,37 @@ EXPECT_FAULT claim 4
     -DPROGRAM=2 -DNACCESS=1
 PAST_Q claim 3
     a thread let run past Q uses a right it had lost
-    -DPROGRAM=1 -DFAULT_BOUND=4'
+    -DPROGRAM=1 -DFAULT_BOUND=4
+NO_INT3 claim 1
+    patching: bytes stored one after the other are executed half done
+    patch.pml
+NO_SYNC1 claim 1
+    patching: a CPU that has fetched the old first byte goes on in the new tail
+    patch.pml
+NO_SYNC2 claim 1
+    patching: a CPU that has fetched the old tail goes on there from the new first byte
+    patch.pml
+NO_SYNC3 claim 2
+    patching: a CPU that has fetched the int3 meets it when the batch is over
+    patch.pml
+EARLY_END claim 2
+    patching: the same, with the synchronisation behind the end
+    patch.pml
+LATE_BATCH claim 2
+    patching: a CPU meets the int3 before the batch can be found
+    patch.pml
+NO_SERIALISE claim 3
+    patching: interrupts that do not serialise leave the old instruction
+    patch.pml
+NO_REPEAT claim 2
+    patching: a CPU that has translated the int3 keeps it when it is stored over once
+    patch.pml -DTRANSLATOR -DBYTES=3 -DBATCHES=2
+NO_SYNC3 claim 2
+    patching: the second store comes while a CPU still translates the int3
+    patch.pml -DTRANSLATOR -DBYTES=3 -DBATCHES=2
+NO_SYNC4 claim 2
+    patching: a CPU that still runs the translation meets the int3 when the batch is over
+    patch.pml -DTRANSLATOR -DBYTES=3 -DBATCHES=2'
 
 # Two lines each: the number of a wrong claim, that this never happens; flags.
 SEEN='11 a TLB still holds a right that the view has lost
@@ -123,13 +161,22 @@ SEEN='11 a TLB still holds a right that the view has lost
 16 a replayed instruction runs while a DEMOTE is due
     -DPROGRAM=1
 17 an implied dependency is not logged
-    -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10'
+    -DNTHREADS=3 -DPROGRAM=14 -DMAXEV=10
+21 patching: a thread meets the int3
+    patch.pml
+22 patching: an NMI meets it in the handler of #BP
+    patch.pml
+23 patching: the old instruction runs where an int3 stands
+    patch.pml
+24 patching: a CPU with interrupts off keeps the patcher waiting
+    patch.pml'
 
 # --- One search ---------------------------------------------------------------------------------
 
 # model_search NAME EXPECTED CC_FLAGS FLAGS…: leaves its output and how to repeat it in $BUILD/NAME.
 model_search() {
     local dir=$BUILD/$1 expected=$2 generate=() compile=(-w -DSAFETY -DNOFAIR) run=()
+    local model=crew.pml
     case $expected in
     claim*) generate=("-DONLY_CLAIM=${expected#claim }") ;;
     deadlock) generate=(-DONLY_CLAIM=0) ;;
@@ -138,13 +185,17 @@ model_search() {
     esac
     read -ra CC_FLAGS <<<"$3"
     shift 3
+    if [[ ${1:-} == *.pml ]]; then
+        model=$1
+        shift
+    fi
     rm -rf "$dir"
     mkdir -p "$dir" && cd "$dir" || return
     # The generated program is spin's code: its warnings say nothing about the model (-w).
     {
-        echo "spin -a ${generate[*]} $* $MODEL &&"
+        echo "spin -a ${generate[*]} $* $MODELS/$model &&"
         echo "$CC ${CC_FLAGS[*]} ${compile[*]} -o pan pan.c &&"
-        echo "exec timeout $SECONDS_EACH ./pan -m100000 -w22 ${run[*]}"
+        echo "exec timeout $SECONDS_EACH ./pan -m1000000 -w22 ${run[*]}"
     } >repeat.sh
     sh repeat.sh >output 2>&1
 }

@@ -15,8 +15,10 @@
 #include "arch/x86/frame.h"
 #include "arch/x86/gdt.h"
 #include "arch/x86/layout.h"
+#include "arch/x86/marker_site.h"
 #include "arch/x86/msr.h"
 #include "arch/x86/smp.h"
+#include "arch/x86/text_probe.h"
 #include "arch/x86/vectors.h"
 
 struct constant {
@@ -48,6 +50,7 @@ static const struct constant constants[] = {
     CONSTANT(SELECTOR_KERNEL_DATA),
     CONSTANT(SELECTOR_USER_CODE),
     CONSTANT(SELECTOR_USER_DATA),
+    CONSTANT(VECTOR_BREAKPOINT),
     CONSTANT(VECTOR_SYSCALL),
     CONSTANT(MSR_EFER),
     CONSTANT(EFER_LONG_MODE),
@@ -61,7 +64,16 @@ static const struct constant constants[] = {
     OFFSET(ARCH_DEBUG_STACK, struct cpu_arch, ist_stacks[IST_DEBUG]),
     OFFSET(FRAME_CS, struct trap_frame, cs),
     OFFSET(FRAME_VECTOR, struct trap_frame, vector),
+    OFFSET(FRAME_ERROR, struct trap_frame, error),
     OFFSET(FRAME_RIP, struct trap_frame, rip),
+    OFFSET(FRAME_RFLAGS, struct trap_frame, rflags),
+    OFFSET(FRAME_RSP, struct trap_frame, rsp),
+    OFFSET(FRAME_SS, struct trap_frame, ss),
+    {"FRAME_SIZE", sizeof(struct trap_frame)},
+    CONSTANT(TEXT_PROBES_MAX),
+    CONSTANT(TEXT_PROBE_BLOCK),
+    OFFSET(PLACE_ADDRESS, struct marker_place, address),
+    OFFSET(PLACE_LENGTH, struct marker_place, length),
     OFFSET(TRAMPOLINE_TICKET, struct trampoline, ticket),
     OFFSET(TRAMPOLINE_EFER, struct trampoline, efer),
     OFFSET(TRAMPOLINE_ROOT, struct trampoline, root),

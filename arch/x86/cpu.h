@@ -27,6 +27,9 @@ struct cpu {
     void *arch;  /* arch/x86: GDT, TSS and IST stacks of this CPU */
     uint64_t nmi_count;
     uint64_t kick_count;
+    /* Interrupts and NMIs that ring 0 is in and that interrupted ring 0; NMIs that it is in,
+     * whatever they interrupted. trap.c's. */
+    uint32_t context_depth, nmi_depth;
 };
 
 extern struct cpu *cpus[MAX_CPUS]; /* [0 … cpu_count) are set */
@@ -51,11 +54,18 @@ static inline void cpu_pause(void)
     __asm__ volatile("pause" ::: "memory");
 }
 
+/* Of a counter that only this CPU changes: one instruction, so no interrupt and no NMI gets in
+ * between, and none of them loses a count. */
+static inline void cpu_local_increment(uint64_t *counter)
+{
+    __asm__ volatile("incq %0" : "+m"(*counter));
+}
+
 static inline uint64_t cpu_rdtsc(void)
 {
-    uint32_t low, high;
+    uint64_t low, high; /* 32 bits each: the upper halves become 0 */
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-    return (uint64_t)high << 32 | low;
+    return high << 32 | low;
 }
 
 static inline void irq_enable(void)

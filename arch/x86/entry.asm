@@ -55,59 +55,18 @@
         default rel
 
         extern trap_dispatch
+        extern trap_breakpoint
         extern trap_check_user_frame
 
 ; --- pieces ---
 
 ; A NOP of three bytes that arch_early_init() makes a CLAC if the CPU has SMAP: ring 3 may have set
 ; AC.
-%macro CLAC_SITE 0
+%macro CLAC_SITE 0-1 .text
 %%site: db 0x0f, 0x1f, 0x00
         section .clac_sites progbits alloc noexec nowrite align=8
         dq %%site
-        section .text
-%endmacro
-
-%macro PUSH_FROM_RBP 0
-        push rbp
-        push r8
-        push r9
-        push r10
-        push r11
-        push r12
-        push r13
-        push r14
-        push r15
-%endmacro
-
-%macro PUSH_REGISTERS 0
-        push rax
-        push rbx
-        push rcx
-        push rdx
-        push rsi
-        push rdi
-        PUSH_FROM_RBP
-%endmacro
-
-; Leaves RSP at the frame of the CPU.
-%macro POP_REGISTERS 0
-        pop r15
-        pop r14
-        pop r13
-        pop r12
-        pop r11
-        pop r10
-        pop r9
-        pop r8
-        pop rbp
-        pop rdi
-        pop rsi
-        pop rdx
-        pop rcx
-        pop rbx
-        pop rax
-        add rsp, 16                     ; vector, error
+        section %1
 %endmacro
 
 ; --- stubs ---
@@ -122,6 +81,8 @@ vector_stub_%1:
         push %1
     %if %3 == IST_DOUBLE_FAULT
         jmp ist_entry.stay
+    %elif %1 == VECTOR_BREAKPOINT
+        jmp breakpoint_entry
     %elif %3 != 0
         jmp ist_entry
     %else
@@ -174,6 +135,29 @@ FUNCTION return_to_user
         swapgs
         iretq
 END_FUNCTION
+
+; --- breakpoints ---
+
+; RSP: vector, error, frame of the CPU. An int3 in the kernel can stand for a CALL, whose return
+; address belongs just below the interrupted RSP, where the CPU has put its frame. So the frame
+; moves down by its size and a word, for alignment: the 7 words below the interrupted RSP are free.
+        section .text.noprobe progbits alloc exec nowrite align=16
+FUNCTION breakpoint_entry
+        test byte [rsp + FRAME_CS - FRAME_VECTOR], 3
+        jnz trap_entry
+        cld
+        CLAC_SITE .text.noprobe
+        sub rsp, 8
+%rep 7                                  ; ss rsp rflags cs rip error vector
+        push qword [rsp + 8 * 7]
+%endrep
+        PUSH_REGISTERS
+        mov rdi, rsp
+        call trap_breakpoint
+        POP_REGISTERS
+        iretq
+END_FUNCTION
+        section .text
 
 ; --- entry on an IST stack ---
 

@@ -5,6 +5,7 @@
  *   DIRECT_MAP_BASE   all of RAM and everything below 4 GiB, RW, NX, 2 MiB pages
  *   STACKS_BASE       kernel stacks with unmapped guard pages between them
  *   MMIO_BASE         device registers, uncached
+ *   TEXT_ALIAS_BASE   two pages of text while they are patched, RW, NX
  *   KERNEL_BASE       the image: text RX, rodata R, data RW
  *   CODE_BASE         code made at run time, RX, in reach of the image's text
  */
@@ -38,6 +39,14 @@
 
 #define KERNEL_STACK_SIZE (4 * PAGE_SIZE)
 #define IST_STACK_SIZE (2 * PAGE_SIZE)
+
+/* Two pages through which text is written while it is patched; not mapped otherwise. */
+#define TEXT_ALIAS_BASE (MMIO_BASE + (1ull << 38))
+
+/* Code that the entry of #BP runs before it knows whose breakpoint it was: an int3 in it would be
+ * met again and again. It holds no marker, and no probe is put there. */
+#define NOPROBE __attribute__((section(".text.noprobe"), noinline))
+extern char noprobe_start[], noprobe_end[]; /* linker.ld */
 
 /* linker.ld */
 extern char image_start[], image_end[]; /* all page aligned, virtual */

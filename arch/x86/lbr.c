@@ -177,12 +177,14 @@ static void fill(struct lbr_history *out, const struct lbr_slot *slot, uint32_t 
     lbr_records_decode(&lbr_machine, slot, out);
 }
 
-/* A frame on an IST stack has been moved; all others stand where the CPU pushed them. */
+/* Frames on IST stacks have been moved, and those of #BP (entry.asm); all others stand where the
+ * CPU pushed them. */
 static bool is_of_frame(const struct lbr_slot *slot, const struct trap_frame *frame)
 {
     if (slot->rip != frame->rip || slot->rsp != frame->rsp || slot->cs != frame->cs)
         return false;
-    return traits[frame->vector].ist != 0 || slot->frame == (uint64_t)&frame->rip;
+    bool moved = traits[frame->vector].ist != 0 || frame->vector == VECTOR_BREAKPOINT;
+    return moved || slot->frame == (uint64_t)&frame->rip;
 }
 
 struct search {

@@ -69,9 +69,31 @@ static void map_kernel_range(uint64_t start, uint64_t end, uint64_t physical, ui
             panic("out of memory for the kernel's page tables");
 }
 
+/* What the image has as text and constants cannot be written through the direct map either. */
+static bool is_read_only(uint64_t physical)
+{
+    uint64_t address = KERNEL_BASE + physical;
+    return (address >= (uint64_t)text_start && address < (uint64_t)text_end) ||
+           (address >= (uint64_t)rodata_start && address < (uint64_t)rodata_end);
+}
+
+static void map_direct_small(uint64_t start)
+{
+    for (uint64_t physical = start; physical < start + LARGE_PAGE; physical += PAGE_SIZE) {
+        uint64_t address = DIRECT_MAP_BASE + physical;
+        map_kernel_range(address, address + PAGE_SIZE, physical,
+                         PT_GLOBAL | PT_NX | (is_read_only(physical) ? 0 : PT_WRITE));
+    }
+}
+
 static void map_direct(uint64_t end)
 {
     for (uint64_t physical = 0; physical < end; physical += LARGE_PAGE) {
+        if (physical + LARGE_PAGE > IMAGE_TO_PHYS(image_start) &&
+            physical < IMAGE_TO_PHYS(image_end)) {
+            map_direct_small(physical);
+            continue;
+        }
         uint64_t *entry = walk(kernel_root, DIRECT_MAP_BASE + physical, 1, TABLE_FLAGS);
         if (!entry)
             panic("out of memory for the direct map");
@@ -98,7 +120,8 @@ void paging_init(uint64_t ram_end)
     map_direct(ram_end > FOUR_GIB ? ram_end : FOUR_GIB);
     map_image();
     if (!walk(kernel_root, STACKS_BASE, 2, TABLE_FLAGS) ||
-        !walk(kernel_root, MMIO_BASE, 2, TABLE_FLAGS))
+        !walk(kernel_root, MMIO_BASE, 2, TABLE_FLAGS) ||
+        !walk(kernel_root, TEXT_ALIAS_BASE, 0, TABLE_FLAGS))
         panic("out of memory for the kernel's page tables");
     paging_use_kernel_root();
 }
@@ -210,6 +233,31 @@ uint64_t paging_map_code(uint64_t physical, uint64_t size)
     return mapped ? start : 0;
 }
 
+uint8_t *paging_open_text(uint64_t address)
+{
+    uint64_t page = address & PAGE_MASK;
+    kassert(address >= (uint64_t)text_start && address < (uint64_t)text_end);
+    for (uint64_t offset = 0; offset < 2 * PAGE_SIZE; offset += PAGE_SIZE)
+        if (page + offset < (uint64_t)text_end)
+            paging_map(kernel_root, TEXT_ALIAS_BASE + offset, IMAGE_TO_PHYS(page + offset),
+                       PT_WRITE | PT_NX);
+    paging_flush_text(); /* what this CPU may have speculated about an earlier page */
+    return (uint8_t *)(TEXT_ALIAS_BASE + (address - page));
+}
+
+void paging_close_text(void)
+{
+    for (uint64_t offset = 0; offset < 2 * PAGE_SIZE; offset += PAGE_SIZE)
+        paging_unmap(kernel_root, TEXT_ALIAS_BASE + offset);
+    paging_flush_text();
+}
+
+void paging_flush_text(void)
+{
+    for (uint64_t offset = 0; offset < 2 * PAGE_SIZE; offset += PAGE_SIZE)
+        cpu_invlpg(TEXT_ALIAS_BASE + offset);
+}
+
 static void *reuse_stack(uint64_t size)
 {
     for (struct free_stack **link = &free_stacks; *link; link = &(*link)->next)
@@ -268,6 +316,8 @@ const char *paging_describe(uint64_t address)
         return "user address";
     if (address < DIRECT_MAP_BASE)
         return "non-canonical address";
+    if (address >= TEXT_ALIAS_BASE && address < TEXT_ALIAS_BASE + 2 * PAGE_SIZE)
+        return "alias of kernel text";
     if (address >= STACKS_BASE && address < MMIO_BASE)
         return paging_lookup(kernel_root, address) ? "kernel stack" : "kernel stack guard page";
     if (address < STACKS_BASE)

@@ -51,6 +51,14 @@ uint64_t paging_map_code(uint64_t physical, uint64_t size);
 void *paging_alloc_stack(uint64_t size);
 void paging_free_stack(void *stack, uint64_t size);
 
+/* A writable, not executable mapping of the text at `address` and behind it, up to the end of the
+ * next page; this CPU's TLB only knows it until paging_close_text(), and so might others that
+ * speculate: paging_flush_text() on each of them before it is opened for another page.
+ * One at a time, by a thread that does not sleep in between. */
+uint8_t *paging_open_text(uint64_t address);
+void paging_close_text(void);
+void paging_flush_text(void);
+
 /* What a faulting kernel address is: "kernel stack guard page", "NULL page", … for reports. */
 const char *paging_describe(uint64_t address);
 

@@ -14,6 +14,8 @@
 #include "arch/x86/frame.h"
 #include "arch/x86/layout.h"
 #include "arch/x86/msr.h"
+#include "arch/x86/text_patch.h"
+#include "arch/x86/text_probe.h"
 #include "arch/x86/trap.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
@@ -132,6 +134,8 @@ static void handle_external(struct trap_frame *frame)
         return;
     case VECTOR_IPI_CALL:
         apic_eoi();
+        if (!frame_from_user(frame))
+            text_probe_evacuate(frame);
         upcall_ipi_call();
         return;
     case VECTOR_APIC_ERROR:
@@ -213,8 +217,10 @@ static void handle_nmi(struct trap_frame *frame)
     uint64_t cr2 = cpu_read_cr2();
 
     this_cpu()->nmi_count++;
+    this_cpu()->nmi_depth++;
     if (!upcall_nmi(frame))
         __atomic_fetch_add(&unexpected[VECTOR_NMI], 1, __ATOMIC_RELAXED);
+    this_cpu()->nmi_depth--;
     if (cpu_read_cr2() != cr2)
         __asm__ volatile("mov %0, %%cr2" ::"r"(cr2));
     if (frame_from_user(frame) && !user_rip_is_canonical(frame)) {
@@ -224,8 +230,14 @@ static void handle_nmi(struct trap_frame *frame)
     }
 }
 
-/* Called by entry.asm for everything. */
-void trap_dispatch(struct trap_frame *frame)
+/* Called by entry.asm for #BP of ring 0, before all else: see NOPROBE. */
+NOPROBE void trap_breakpoint(struct trap_frame *frame)
+{
+    if (!text_patch_breakpoint(frame) && !upcall_breakpoint(frame))
+        trap_dispatch(frame);
+}
+
+static void dispatch(struct trap_frame *frame)
 {
     uint64_t cr2 = frame->vector == VECTOR_PAGE_FAULT ? cpu_read_cr2() : 0;
 
@@ -240,4 +252,21 @@ void trap_dispatch(struct trap_frame *frame)
         handle_from_user(frame, cr2);
     else
         handle(frame, cr2);
+}
+
+/* Called by entry.asm for everything. Ring 0 is not preempted: what interrupted it goes back to it,
+ * on this CPU, so the depth comes out as it was. The end of a probe's step comes through here and
+ * goes no further. */
+NOPROBE void trap_dispatch(struct trap_frame *frame)
+{
+    bool kernel = (frame->cs & 3) == 0;
+    bool nests = kernel && (frame->vector >= FIRST_EXTERNAL_VECTOR || frame->vector == VECTOR_NMI);
+
+    if (kernel && frame->vector == VECTOR_DEBUG && text_probe_debug(frame))
+        return;
+    if (kernel && !nests)
+        text_probe_fault(frame);
+    this_cpu()->context_depth += nests;
+    dispatch(frame);
+    this_cpu()->context_depth -= nests;
 }

@@ -5,10 +5,10 @@
  * again whatever it made of the slot before. What it calls bad, or shows as a prefix alone, says
  * nothing about a length and is not compared; how much that was is checked, too.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "arch/x86/insn.h"
+#include "tests/host/objdump.h"
 #include "tests/host/random.h"
 #include "tests/host/tap.h"
 
@@ -21,38 +21,6 @@ struct comparison {
     enum insn_mode mode;
     unsigned compared, branches, skipped, differing;
 };
-
-struct line {
-    uint64_t address;
-    uint8_t bytes[24];
-    unsigned length;
-    char text[200]; /* mnemonic and operands */
-};
-
-/* "  4011a0:\t48 89 e5             \tmov    %rsp,%rbp"; false for every other line. */
-static bool parse_line(const char *text, struct line *out)
-{
-    char *end;
-
-    out->address = strtoull(text, &end, 16);
-    if (end == text || end[0] != ':' || end[1] != '\t')
-        return false;
-    text = end + 2;
-    for (out->length = 0; isxdigit(text[0]) && isxdigit(text[1]); text += 3) {
-        if (out->length == sizeof out->bytes)
-            return false;
-        out->bytes[out->length++] = strtoul(text, NULL, 16);
-        if (text[2] != ' ')
-            return false;
-    }
-    while (*text == ' ')
-        text++;
-    if (*text != '\t' || !out->length)
-        return false;
-    snprintf(out->text, sizeof out->text, "%s", text + 1);
-    out->text[strcspn(out->text, "\n")] = '\0';
-    return true;
-}
 
 /* "rex.W", "data16", "repz fs": prefixes that objdump could not attach to an instruction. */
 static bool is_prefix_only(const char *text)

@@ -10,6 +10,7 @@
 #include "kernel/command.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
+#include "kernel/probe_dynamic.h"
 #include "kernel/printf.h"
 #include "kernel/spinlock.h"
 #include "kernel/string.h"
@@ -17,6 +18,7 @@
 #include "kernel/waitqueue.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
+#include "tests/kernel/probe_targets.h"
 #include "tests/kernel/suite.h"
 
 /* Through a volatile, so that no compiler knows what it is doing. */
@@ -190,6 +192,31 @@ static void execute_stack(void)
     execute(code);
 }
 
+/* An int3 that belongs to nobody. */
+static void breakpoint(void)
+{
+    __asm__ volatile("int3");
+}
+
+/* The report is about the instruction itself, not its copy. */
+static void fault_under_probe(enum text_probe_mode mode)
+{
+    enum insn_probe_refusal reason;
+
+    if (probe_dynamic_add((uint64_t)target_bad_load, "count", mode, &reason) == 0)
+        target_bad_load();
+}
+
+static void probed_copy(void)
+{
+    fault_under_probe(TEXT_PROBE_COPY);
+}
+
+static void probed_step(void)
+{
+    fault_under_probe(TEXT_PROBE_STEP);
+}
+
 /* --- the table --- */
 
 static const struct {
@@ -219,6 +246,9 @@ static const struct {
     {"execute-data", execute_data},
     {"execute-heap", execute_heap},
     {"execute-stack", execute_stack},
+    {"breakpoint", breakpoint},
+    {"probed-copy", probed_copy},
+    {"probed-step", probed_step},
 };
 
 const char die_kinds[] = "make a mistake that must end the kernel; without KIND lists them";

@@ -42,6 +42,9 @@ write-text|vector=#PF .*where=write_text.*msg="page fault.* 0xffffffff80[0-9a-f]
 write-rodata|vector=#PF .*where=write_rodata.*".* 0xffffffff8[0-9a-f]+ \(kernel read-only data\)
 execute-data|vector=#PF .*rip=(0x[0-9a-f]+) .*msg=".* 0xffffffff8[0-9a-f]+ \(kernel data\)
 execute-heap|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault.* 0xffff80[0-9a-f]+ \(direct map\)
+breakpoint|vector=#BP .*where=breakpoint.*msg="breakpoint in the kernel
+probed-copy|where=target_bad_load msg="page fault in the kernel: address 0x8
+probed-step|where=target_bad_load msg="page fault in the kernel: address 0x8
 execute-stack|vector=#PF .*rip=(0x[0-9a-f]+) .*msg="page fault.* 0xffffc0[0-9a-f]+ \(kernel stack\)
 END
 

@@ -3,6 +3,7 @@
  *
  * Locks: the crowd's wait queue; the counters are atomic.
  */
+#include "tests/kernel/marker_storm.h"
 #include "tests/kernel/suite.h"
 
 #include <stdarg.h>
@@ -185,6 +186,10 @@ static struct command table[] = {
      .arguments = "[SUITE]",
      .help = "run the suites inside the kernel",
      .function = command_selftest},
+    {.name = "storm",
+     .arguments = "N [busy]",
+     .help = "switch markers N times while all CPUs run through them",
+     .function = storm_command},
     {.name = "die", .arguments = "KIND", .help = die_kinds, .function = die_command},
 };
 

@@ -32,7 +32,11 @@ struct suite {
     S(branches)                                                                                    \
     S(lbr)                                                                                         \
     S(disk)                                                                                        \
-    S(recording_file)
+    S(recording_file)                                                                              \
+    S(marker)                                                                                      \
+    S(probes)                                                                                      \
+    S(probe_load)                                                                                  \
+    S(flight)
 
 #define S(name) extern const struct suite suite_##name;
 SUITE_TABLE(S)

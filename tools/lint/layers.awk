@@ -6,7 +6,7 @@
 
 BEGIN {
     # What arch/x86 and boot may use of the kernel: declarations without a way back up.
-    base = "abi|err|hash|panic|printf|spinlock|string|upcalls|wait"
+    base = "abi|err|hash|marker|panic|printf|spinlock|string|upcalls|wait"
 
     may["boot"] = "^(boot/|arch/x86/|kernel/(" base ")\\.h$)"
     may["arch/x86"] = "^(arch/x86/|boot/boot_info\\.h$|kernel/(" base ")\\.h$)"

@@ -64,7 +64,8 @@ run_cppcheck() {
     mkdir -p build/cppcheck
     cppcheck --quiet --enable=warning,portability,performance --error-exitcode=1 --inline-suppr \
         --library="$tools/cppcheck.xml" \
-        --suppressions-list="$tools/cppcheck.txt" --std=c11 --platform=unix64 -D__x86_64__ -I. \
+        --suppressions-list="$tools/cppcheck.txt" --std=c11 --platform=unix64 \
+        -D__x86_64__ -D__CPPCHECK__ -I. \
         --cppcheck-build-dir=build/cppcheck -j2 \
         --template='{file}:{line}: {severity}: {message} [{id}]' "${C_SOURCES[@]}"
 }
