@@ -151,11 +151,11 @@ static int command_marker(int count, char **words)
 static struct command table[] = {
     {.name = "markers",
      .arguments = "[NAME|GLOB]",
-     .help = "markers: state, hits, probes; sites and where they stand",
+     .help = "list markers: state, hits, probes, sites",
      .function = command_markers},
     {.name = "marker",
      .arguments = "on|off NAME|GLOB [PROBE] | bench",
-     .help = "switch markers, with a probe; off PROBE takes that one away; compare the kinds",
+     .help = "switch markers, add or take a probe; compare kinds",
      .function = command_marker},
 };
 

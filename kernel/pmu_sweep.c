@@ -122,7 +122,7 @@ static int command_sweep(int count, char **words)
 static struct command sweep_command = {
     .name = "sweep",
     .arguments = "[N]",
-    .help = "overflow NMIs into every instruction of the entry and exit paths",
+    .help = "NMIs into every instruction of entries and exits",
     .function = command_sweep,
 };
 

@@ -136,8 +136,8 @@ static int command_probe(int count, char **words)
 
 static struct command command = {
     .name = "probe",
-    .arguments = "add PLACE [PROBE] [best|int3|copy|step] | remove PLACE [PROBE] | list | types",
-    .help = "probes on markers and instructions (SYMBOL+0x12)",
+    .arguments = "add PLACE [PROBE] [MODE] | remove PLACE [PROBE] | list | types",
+    .help = "at MARKER or SYMBOL+0x12; MODE best int3 copy step",
     .function = command_probe,
 };
 
