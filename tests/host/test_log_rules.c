@@ -231,6 +231,14 @@ static void test_header(void)
     ENDLESS(cpu_vendor);
     ENDLESS(cpu_brand);
     ENDLESS(arguments);
+    BREAK("more arguments than zeroes", "header: more arguments than there is room for",
+          FIRST(HEADER, header)->argument_count = 257);
+    BREAK("a hash of no program", "header: hash of a program of no bytes",
+          FIRST(HEADER, header)->program_bytes = 0);
+    BREAK("FPU state of 511 bytes", "header: wrong size of the FPU state",
+          FIRST(HEADER, header)->fpu_bytes = 511);
+    BREAK("FPU state of 4097 bytes", "header: wrong size of the FPU state",
+          FIRST(HEADER, header)->fpu_bytes = 4097);
     BREAK("129 bytes of output that wait", "header: bad state of the output's hash",
           FIRST(HEADER, header)->output_used = 129);
     BREAK("another hash of the output", "header: bad state of the output's hash",
@@ -268,6 +276,8 @@ static void test_checkpoint(void)
           swap(find(LOG_CHUNK_PAGE, 0), find(LOG_CHUNK_PAGE, 1)));
     BREAK("a page twice", "pages are out of order",
           NTH(PAGE, page, 1)->address = FIRST(PAGE, page)->address);
+    BREAK("a page of zeroes", "a page of zeroes",
+          memset(FIRST(PAGE, page) + 1, 0, LOG_PAGE_SIZE));
 }
 
 static void test_begin(void)
@@ -301,6 +311,7 @@ static void test_streams(void)
           head(find(LOG_CHUNK_STREAM, 0))->length = LOG_BLOCK_BYTES + sizeof(struct log_block) + 1);
 }
 
+#define CONTRADICTION(what, change) BREAK(what, "end contradicts itself", FIRST(END, end)->change)
 #define END_RANGE(what, change) BREAK(what, "end out of range", FIRST(END, end)->change)
 
 static void test_end(void)
@@ -316,6 +327,12 @@ static void test_end(void)
           memset(FIRST(END, end)->reason, 'x', sizeof(FIRST(END, end)->reason)));
     BREAK("an endless reason of the process", "end out of range",
           memset(FIRST(END, end)->end_reason, 'x', sizeof(FIRST(END, end)->end_reason)));
+    CONTRADICTION("complete with a reason why not", reason[0] = 'x');
+    CONTRADICTION("incomplete without a reason", complete = 0);
+    CONTRADICTION("an exit status of a process that goes on", ended = 0);
+    BREAK("killed, but not ended", "end contradicts itself", FIRST(END, end)->ended = 0,
+          FIRST(END, end)->exit_status = 0, FIRST(END, end)->killed = 1);
+    CONTRADICTION("the killer of a process that was not killed", end_reason[0] = 'x');
     BREAK("65 threads", threads, FIRST(END, end)->slots = LOG_MAX_SLOTS + 1);
     BREAK("4294967295 threads", threads, FIRST(END, end)->slots = UINT32_MAX);
     BREAK("one thread more than there is room for", threads, FIRST(END, end)->slots++);
@@ -337,6 +354,30 @@ static void test_pad(void)
     head(pad)->length = 1;
     parts.chunk[pad][sizeof(struct log_chunk) + 7] = 1;
     refused("something behind the payload", "padding is not zero");
+}
+
+static void accepted(const char *what)
+{
+    struct result result;
+
+    read_parts(NUMBERED, &result);
+    ok(result.reader.verdict == LOG_VERDICT_COMPLETE, "%s: no rule is broken", what);
+}
+
+/* What the description says that a reader does not look at. */
+static void test_open(void)
+{
+    load(&small);
+    FIRST(HEADER, header)->guards = UINT32_MAX;
+    accepted("guards of later versions");
+    load(&small);
+    FIRST(HEADER, header)->argument_count = 0;
+    strcpy(FIRST(HEADER, header)->source, "other");
+    accepted("no arguments, another source of ticks");
+    load(&small);
+    FIRST(HEADER, header)->program_bytes = 0;
+    memset(FIRST(HEADER, header)->program_hash, 0, 32);
+    accepted("a program that was gone");
 }
 
 /* A file may also have its chunks in any order that the rules allow. */
@@ -366,5 +407,6 @@ int main(void)
     test_streams();
     test_end();
     test_pad();
+    test_open();
     return done();
 }
