@@ -280,11 +280,9 @@ static const char *take_block(struct log_reader *reader, const struct log_item *
 /* Fields that say the same, and what is only said of a process that ended, was killed. */
 static bool end_consistent(const struct log_end *end)
 {
-    if (end->complete == (end->reason[0] != 0))
-        return false;
-    if (!end->ended && (end->killed || end->exit_status))
-        return false;
-    return end->killed || end->end_reason[0] == 0;
+    return end->complete == (end->reason[0] == 0) &&
+           (end->ended || (!end->killed && !end->exit_status)) &&
+           (end->killed || end->end_reason[0] == 0);
 }
 
 static const char *take_end(struct log_reader *reader, const struct log_item *item)
