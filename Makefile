@@ -4,6 +4,7 @@
 #   CC=clang     another compiler           DEBUG=1      poisoned memory, lock ranks, -Og
 #   O=dir        another output directory   V=1          show the commands
 #   TESTS=1      adds the suites of tests/kernel to the kernel
+#   LBR=0        leaves out branch history at exceptions, to compare with
 #   MARKERS=0    compiles no marker into the kernel (with another O, to compare)
 
 O := build
@@ -15,6 +16,7 @@ OBJDUMP := objdump
 HOSTCC := gcc
 DEBUG :=
 TESTS :=
+LBR := 1
 MARKERS :=
 Q := $(if $(V),,@)
 
@@ -47,35 +49,40 @@ BOOT_OBJS := $(addprefix boot/, \
 ARCH_OBJS := $(addprefix arch/x86/, \
     insn_probe.o insn_run.o probe_entry.o text_probe.o text_probe_change.o \
     acpi.o acpi_aml.o acpi_tables.o apic.o arch.o clock_reference.o context.o cpu.o \
-    cpu_features.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o insn_operand.o insn_use.o \
-    ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pci.o pmu.o pmu_loops.o \
-    pmu_models.o power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o vectors.o vga.o \
-    virtio_blk.o virtio_pci.o virtqueue.o witness.o)
+    cpu_features.o crash_victim.o entry.o fpu.o gdt.o idt.o insn.o insn_classify.o \
+    insn_operand.o insn_use.o ioapic.o keyboard.o marker_entry.o marker_site.o paging.o pci.o \
+    pmu.o pmu_loops.o pmu_models.o power.o serial.o smp.o text_code.o text_patch.o timer.o trap.o \
+    vectors.o vga.o virtio_blk.o virtio_pci.o virtqueue.o witness.o \
+    $(if $(filter 1,$(LBR)),lbr.o lbr_models.o lbr_records.o lbr_registers.o lbr_stub.o))
 KERNEL_OBJS := $(addprefix kernel/, \
     probe.o probe_commands.o probe_dynamic.o probe_types.o \
+    ctf.o flight.o flight_command.o flight_export.o flight_ring.o flight_text.o \
     breakpoint.o marker.o marker_bench.o marker_commands.o marker_footprint.o marker_loops.o \
     cmdline.o command.o commands.o console.o disk.o elf.o elf_symbols.o emulate.o err.o format.o \
-    futex.o hash.o ipi_call.o keys.o lineedit.o main.o names.o nmi.o object.o panic.o \
-    pmu_calibration.o \
-    pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o printk.o process.o \
-    profiler.o profiler_report.o profiler_tally.o programs.o recorder.o report.o sched.o send.o \
-    send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o symbols.o syscall.o \
-    syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o ustar.o wait.o waitqueue.o \
-    watchdog.o)
+    futex.o hash.o ipi_call.o keys.o lbr_bench.o lbr_command.o \
+    $(if $(filter 1,$(LBR)),lbr.o,lbr_none.o) lineedit.o main.o names.o nmi.o object.o \
+    panic.o pmu_calibration.o pmu_commands.o pmu_loops.o pmu_owner.o pmu_sampling.o pmu_sweep.o \
+    printk.o process.o profiler.o profiler_report.o profiler_tally.o programs.o recorder.o \
+    report.o sched.o send.o send_text.o shell.o shell_panic.o sleep.o spinlock.o string.o \
+    symbols.o syscall.o syscall_memory.o syscall_misc.o syscall_thread.o thread.o traps.o \
+    ustar.o wait.o waitqueue.o watchdog.o)
 MM_OBJS := $(addprefix mm/, \
     frames.o heap.o page_index.o space.o space_pages.o tlb.o user_memory.o)
 REPLAY_OBJS := $(addprefix replay/, \
     bench_command.o checkpoint.o crew.o edit_command.o end_state.o event_text.o hooks.o \
     log_codec.o log_commands.o log_disk.o log_file.o log_module.o point.o record.o record_fault.o \
-    record_header.o record_log.o record_session.o recording.o recording_read.o recording_write.o \
+    record_header.o record_hold.o record_log.o record_session.o recording.o recording_read.o \
+    recording_write.o \
     replay.o replay_commands.o replay_divergence.o replay_events.o replay_run.o replay_thread.o \
     session.o spool.o store.o store_check.o store_disk.o store_mount.o stream.o tick_pmc.o \
     tick_select.o tick_step.o tick_tf.o tour.o)
 TEST_OBJS := $(addprefix tests/kernel/, \
+    suite_flight.o \
     probe_targets.o probe_targets_run.o suite_probe_load.o suite_probes.o \
-    branches.o die.o marker_places.o marker_storm.o suite.o suite_branches.o suite_calls.o \
-    suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_locks.o suite_marker.o \
-    suite_paging.o suite_processes.o suite_recorder.o suite_recording_file.o suite_threads.o \
+    branches.o die.o lbr_check.o marker_places.o marker_storm.o suite.o suite_branches.o \
+    suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_lbr.o \
+    suite_locks.o suite_marker.o suite_paging.o suite_processes.o suite_recorder.o \
+    suite_recording_file.o suite_threads.o \
     suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))
@@ -184,25 +191,32 @@ $(O)/obj/%.o: %.asm $(O)/flags | $(GENERATED)
 # NASM's line table for two code sections in one file is one that gdb complains about.
 $(O)/obj/boot/entry.o: private NASMDEBUG :=
 
-# The symbol table is part of the image that it describes: the first link gives the names, the
-# second the addresses (the table has its final size there), the third the kernel. --same proves
-# that the third link moved nothing.
+# The tables of symbols and lines are part of the image that they describe: the first link gives the
+# names and lines, the second the addresses (the tables have their final size there), the third the
+# kernel. They are last in the image, so no code moves; --same proves that the third link moved
+# nothing at all.
 $(O)/kernel.pass1: $(OBJS) linker.ld $(O)/flags
 	@echo '  LD    $@'
 	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
 
-$(O)/kernel.pass2: $(O)/obj/ksyms1.o
+$(O)/kernel.pass2: $(O)/obj/klines.o $(O)/obj/ksyms1.o
 	@echo '  LD    $@'
-	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $<
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $^
 
-$(KERNEL): $(O)/obj/ksyms2.o
+$(KERNEL): $(O)/obj/klines.o $(O)/obj/ksyms2.o
 	@echo '  LD    $@'
-	$(Q)$(LD) $(LDFLAGS) -Map=$(O)/kernel.map -o $@ $(OBJS) $<
+	$(Q)$(LD) $(LDFLAGS) -Map=$(O)/kernel.map -o $@ $(OBJS) $^
 	$(Q)build/tools/ksyms --same $(O)/kernel.pass2 $@
 
-$(O)/obj/ksyms%.o: $(O)/kernel.pass% build/tools/ksyms tools/ksyms.asm
+$(O)/obj/ksyms%.o: $(O)/kernel.pass% build/tools/ksyms tools/table.asm
 	$(Q)build/tools/ksyms $< $(@:.o=.bin)
-	$(Q)$(NASM) -f elf64 -dKSYMS_FILE='"$(@:.o=.bin)"' -o $@ tools/ksyms.asm
+	$(Q)$(NASM) -f elf64 -dTABLE_SECTION=.ksyms -dTABLE_FILE='"$(@:.o=.bin)"' -o $@ \
+	    tools/table.asm
+
+$(O)/obj/klines.o: $(O)/kernel.pass1 build/tools/klines tools/table.asm
+	$(Q)build/tools/klines $< $(@:.o=.bin)
+	$(Q)$(NASM) -f elf64 -dTABLE_SECTION=.klines -dTABLE_FILE='"$(@:.o=.bin)"' -o $@ \
+	    tools/table.asm
 
 # QEMU's multiboot loader refuses 64-bit ELF files.
 $(KERNEL32): $(KERNEL)
@@ -220,6 +234,14 @@ build/tools/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo '  HOST  $<'
 	$(Q)$(HOSTCC) $(HOSTCFLAGS) -MD -MP -MF $@.d -o $@ $<
+
+build/tools/ksyms: $(addprefix tools/, ksyms.c elf_image.c elf_image.h)
+build/tools/klines: $(addprefix tools/, \
+    klines.c dwarf_lines.c dwarf_lines.h elf_image.c elf_image.h)
+build/tools/ksyms build/tools/klines:
+	@mkdir -p $(@D)
+	@echo '  HOST  $@'
+	$(Q)$(HOSTCC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
 build/tools/oracle/compare: $(addprefix tools/oracle/, compare.c read.c read.h format.h)
 	@mkdir -p $(@D)

@@ -7,6 +7,7 @@
 
 #include "arch/x86/apic.h"
 #include "arch/x86/cpu.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/upcalls.h"
 #include "kernel/wait.h"
@@ -53,6 +54,7 @@ void upcall_ipi_call(void)
 {
     if (!__atomic_exchange_n(&slot.pending[this_cpu()->index], false, __ATOMIC_ACQ_REL))
         return;
+    MARKER(ipi_receive, MARKER_ARG(vector, VECTOR_IPI_CALL));
     slot.function(slot.argument);
     __atomic_sub_fetch(&slot.waiting, 1, __ATOMIC_ACQ_REL);
 }

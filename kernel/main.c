@@ -11,7 +11,9 @@
 #include "kernel/commands.h"
 #include "kernel/console.h"
 #include "kernel/disk.h"
+#include "kernel/flight.h"
 #include "kernel/marker.h"
+#include "kernel/lbr.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
@@ -88,12 +90,14 @@ _Noreturn void kernel_main(uint32_t magic, uint64_t info_address)
     marker_init();    /* their table */
     probe_init();     /* what hits of markers and probed instructions run */
     smp_start_all();  /* the other CPUs run their idle loops */
+    flight_init();    /* a ring for each */
     disk_init();      /* a virtio-blk device, if there is one */
     shell_register_commands();
     commands_register();
     pmu_commands_register();
     profiler_register();
     watchdog_register();
+    lbr_register();
     pmu_sweep_register_command();
     replay_init(); /* the recorder registers itself */
 #ifdef TESTS

@@ -15,6 +15,7 @@
 #include "kernel/err.h"
 #include "kernel/panic.h"
 #include "kernel/probe.h"
+#include "kernel/probe_leaf.h"
 #include "kernel/string.h"
 #include "kernel/upcalls.h"
 #include "kernel/waitqueue.h"
@@ -157,23 +158,30 @@ const char *marker_kind_name(enum marker_kind kind)
 
 /* --- hits --- */
 
-/* A BOOT_CALL may come before the table is there. */
-static inline __attribute__((always_inline)) void run(const struct probe_hit *hit)
+/* Counts it. NULL: nothing is to be run; a BOOT_CALL may come before the table is there. */
+static inline const struct probe_chain *count_hit(const struct marker_site *site, uint64_t cpu)
 {
     struct marker **table = __atomic_load_n(&marker_of, __ATOMIC_ACQUIRE);
     if (!table)
-        return;
-    struct marker *marker = table[hit->site - marker_sites_start];
-    cpu_local_increment(&marker->hits[this_cpu()->index]);
-    const struct probe_chain *chain = __atomic_load_n(&marker->chain, __ATOMIC_ACQUIRE);
-    if (chain)
-        probe_run(chain, hit);
+        return NULL;
+    struct marker *marker = table[site - marker_sites_start];
+    cpu_local_increment(&marker->hits[cpu]);
+    return __atomic_load_n(&marker->chain, __ATOMIC_ACQUIRE);
+}
+
+__attribute__((noinline)) static void
+run_chain(const struct probe_chain *chain, const struct marker_site *site, const uint64_t *args)
+{
+    struct probe_hit hit = {.site = site, .args = args, .arg_count = site->argument_count};
+    probe_run(chain, &hit);
 }
 
 void marker_hit(const struct marker_site *site, const uint64_t *args)
 {
-    struct probe_hit hit = {.site = site, .args = args, .arg_count = site->argument_count};
-    run(&hit);
+    uint64_t cpu = this_cpu()->index;
+    const struct probe_chain *chain = count_hit(site, cpu);
+    if (chain && !probe_run_leaf(chain, cpu, site, args))
+        run_chain(chain, site, args);
 }
 
 static void hit_place(const struct marker_place *place, const struct trap_frame *registers,
@@ -188,7 +196,9 @@ static void hit_place(const struct marker_place *place, const struct trap_frame 
                             .args = args,
                             .arg_count = site->argument_count,
                             .frame = frame};
-    run(&hit);
+    const struct probe_chain *chain = count_hit(site, this_cpu()->index);
+    if (chain)
+        probe_run(chain, &hit);
 }
 
 void marker_hit_frame(struct trap_frame *frame, const struct marker_place *place)

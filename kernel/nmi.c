@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/upcalls.h"
 
@@ -23,6 +24,8 @@ bool upcall_nmi(struct trap_frame *frame)
     bool mine = false;
     if (panic_in_progress())
         panic_stop_this_cpu(frame);
+    MARKER(nmi_enter, MARKER_ARG(rip, (void *)frame->rip),
+           MARKER_ARG(user, frame_from_user(frame)));
     for (struct nmi_handler *at = __atomic_load_n(&chain, __ATOMIC_ACQUIRE); at; at = at->next)
         if (at->handle(frame)) {
             __atomic_add_fetch(&at->claimed, 1, __ATOMIC_RELAXED);
@@ -30,6 +33,7 @@ bool upcall_nmi(struct trap_frame *frame)
         }
     if (!mine)
         __atomic_add_fetch(&unclaimed, 1, __ATOMIC_RELAXED);
+    MARKER(nmi_exit, MARKER_ARG(claimed, mine));
     return mine;
 }
 

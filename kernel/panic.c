@@ -11,8 +11,11 @@
 #include "arch/x86/apic.h"
 #include "arch/x86/cpu.h"
 #include "arch/x86/devices.h"
+#include "arch/x86/lbr.h"
 #include "arch/x86/timer.h"
 #include "kernel/console.h"
+#include "kernel/flight.h"
+#include "kernel/lbr.h"
 #include "kernel/printf.h"
 #include "kernel/spinlock.h"
 #include "kernel/string.h"
@@ -169,9 +172,10 @@ static _Noreturn void report_and_end(void)
                subject.rip, subject.rsp, subject.rbp, cpu_read_cr2(), cpu_read_cr3());
     if (!subject.frame || !frame_from_user(subject.frame))
         report_backtrace(subject.rip, subject.rbp);
-    printk("no branch history: LBR is not in use\n");
+    lbr_report(subject.frame, NULL);
     report_locks();
     report_others();
+    flight_report_panic();
     clean_text(thread, false);
     report_machine_line(thread);
     end_run();
@@ -216,6 +220,7 @@ _Noreturn void panic_at(const char *file, int line, const char *format, ...)
     const uint64_t *link = __builtin_frame_address(0);
     va_list arguments;
 
+    lbr_freeze();
     va_start(arguments, format);
     begin_panic(format, arguments);
     /* Within the call: what follows it may belong to another function, since it never returns. */

@@ -28,6 +28,7 @@ struct loop {
     uint32_t once_conditional, once_branches;
 };
 
+#define LOOP_PAGE_FAULTS 5
 #define LOOP_SYSTEM_CALLS 6
 
 static const struct loop loops[PMU_LOOPS] = {
@@ -36,7 +37,7 @@ static const struct loop loops[PMU_LOOPS] = {
     {"loop, jrcxz", pmu_loop_loop, SHORT, 2, 2, 0, 0},
     {"rep", pmu_loop_rep, SHORT, 1, 1, 0, 0},
     {"calls", pmu_loop_calls, SHORT, 1, 3, 0, 1},
-    {"page faults", pmu_loop_faults, DATA_PAGES, 1, 1, 0, 0},
+    [LOOP_PAGE_FAULTS] = {"page faults", pmu_loop_faults, DATA_PAGES, 1, 1, 0, 0},
     [LOOP_SYSTEM_CALLS] = {"system calls", pmu_loop_syscalls, SHORT, 1, 1, 0, 0},
     {"interrupts", pmu_loop_conditional, LONG, 1, 1, 0, 0},
 };
@@ -101,24 +102,30 @@ static void end_all(struct process **processes, bool started)
     }
 }
 
-/* Runs the loop on all CPUs at once; entries[cpu] are counted. */
-static int run_everywhere(const struct loop *loop, uint64_t iterations,
-                          struct entry_counts *entries)
+/* Runs the loop on the CPUs from `first` on, at once; entries[cpu], cleared before, are counted. */
+static int run_from(uint32_t first, const struct loop *loop, uint64_t iterations,
+                    struct entry_counts *entries)
 {
     struct process **processes = kzalloc(MAX_CPUS * sizeof(*processes));
     int error = processes ? 0 : ERR_NO_MEMORY;
-    memset(entries, 0, MAX_CPUS * sizeof(*entries));
-    for (uint32_t cpu = 0; !error && cpu < cpu_count; cpu++) {
+    for (uint32_t cpu = first; !error && cpu < cpu_count; cpu++) {
         processes[cpu] = process_create_empty("pmu-test", 1, &error);
         if (!error)
             error = fill(processes[cpu], cpu, loop, iterations, &entries[cpu]);
     }
-    for (uint32_t cpu = 0; !error && cpu < cpu_count; cpu++)
+    for (uint32_t cpu = first; !error && cpu < cpu_count; cpu++)
         process_start(processes[cpu]);
     if (processes)
         end_all(processes, !error);
     kfree(processes);
     return error;
+}
+
+static int run_everywhere(const struct loop *loop, uint64_t iterations,
+                          struct entry_counts *entries)
+{
+    memset(entries, 0, MAX_CPUS * sizeof(*entries));
+    return run_from(0, loop, iterations, entries);
 }
 
 int pmu_loops_system_calls(uint64_t calls)
@@ -188,6 +195,74 @@ int pmu_loops_count(struct loop_results *results)
         pmu_release(&conditional_user);
     }
     kfree(entries);
+    return error;
+}
+
+/* --- what a page fault costs --- */
+
+static struct pmu_user instructions_user = {.name = "test: instructions"};
+static uint64_t fault_stamps[DATA_PAGES + 1]; /* the last CPU only, while the loop runs there */
+static uint32_t stamped;                      /* the same */
+
+static void start_instructions(void *argument)
+{
+    (void)argument;
+    pmu_start(instructions_user.counter, PMU_EVENT_INSTRUCTIONS, PMU_COUNT_KERNEL, 0);
+}
+
+static void stop_instructions(void *argument)
+{
+    (void)argument;
+    pmu_stop(instructions_user.counter);
+}
+
+static void stamp_page_fault(void)
+{
+    if (stamped <= DATA_PAGES)
+        fault_stamps[stamped++] = pmu_read(instructions_user.counter);
+}
+
+static uint64_t distance_before(uint32_t i)
+{
+    return (fault_stamps[i] - fault_stamps[i - 1]) & pmu_mask();
+}
+
+/* From one fault to the next the kernel executes all of one, if not always the same parts of it: a
+ * page table is missing, a timer comes. What most of them take is the ordinary fault. */
+static uint64_t usual_distance(void)
+{
+    uint64_t usual = 0;
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < stamped; i++) {
+        uint32_t same = 0;
+        for (uint32_t j = 1; j < stamped; j++)
+            same += distance_before(j) == distance_before(i);
+        if (same > most) {
+            most = same;
+            usual = distance_before(i);
+        }
+    }
+    return usual;
+}
+
+/* On the last CPU alone, so that nobody waits for a lock. */
+int pmu_loops_fault_cost(uint64_t *each)
+{
+    struct entry_counts *entries = kzalloc(MAX_CPUS * sizeof(*entries));
+    uint32_t cpu = cpu_count - 1;
+    int error = entries ? pmu_reserve(&instructions_user) : ERR_NO_MEMORY;
+    if (!error) {
+        stamped = 0;
+        entries[cpu].on_page_fault = stamp_page_fault;
+        ipi_call_all(start_instructions, NULL, "the test's counters to start");
+        error = run_from(cpu, &loops[LOOP_PAGE_FAULTS], DATA_PAGES, entries);
+        ipi_call_all(stop_instructions, NULL, "the test's counters to stop");
+        pmu_release(&instructions_user);
+        if (!error && stamped < DATA_PAGES)
+            error = ERR_FAILED;
+    }
+    kfree(entries);
+    *each = usual_distance();
     return error;
 }
 

@@ -39,6 +39,10 @@ int pmu_loops_count(struct loop_results *results);
  * many, so nothing of a program's registers was lost. ERR_FAILED, ERR_NO_MEMORY. */
 int pmu_loops_system_calls(uint64_t calls);
 
+/* Instructions that the kernel executes for an ordinary page fault of a program, with those that
+ * read the counter. The event must exist. ERR_NO_MEMORY, ERR_BUSY, ERR_FAILED. */
+int pmu_loops_fault_cost(uint64_t *each);
+
 /* Lets a counter of the usable event overflow every `period` events, `events` times in all on each
  * CPU; results[cpu]. */
 int pmu_loops_overflow(uint64_t events, uint64_t period, struct overflow_result *results);

@@ -42,8 +42,7 @@ static bool frame_is_sane(const struct trap_frame *frame)
 {
     if (frame_from_user(frame))
         return frame->cs == SELECTOR_USER_CODE && frame->rip < USER_END;
-    return frame->cs == SELECTOR_KERNEL_CODE && frame->rip >= (uint64_t)text_start &&
-           frame->rip < (uint64_t)text_end;
+    return frame->cs == SELECTOR_KERNEL_CODE && layout_is_code(frame->rip);
 }
 
 static void on_overflow(struct trap_frame *frame)

@@ -26,26 +26,16 @@
 #include "kernel/err.h"
 #include "kernel/panic.h"
 #include "kernel/probe_internal.h"
+#include "kernel/probe_leaf.h"
 #include "kernel/spinlock.h"
 #include "kernel/string.h"
 #include "kernel/wait.h"
 #include "kernel/waitqueue.h"
 #include "mm/heap.h"
 
-#define DEPTH_MASK 0xffull
 #define DEPTH_LIMIT 64 /* far more contexts than can nest */
 
-struct probe_chain {
-    struct probe *first;       /* written under `manager`, read by anyone */
-    uint32_t users;            /* manager */
-    char name[PROBE_NAME_MAX]; /* manager; "" for a free entry */
-};
-
-static struct probe_cpu {
-    uint64_t word;    /* atomic: see above; written by its CPU */
-    uint32_t running; /* its CPU: 1 + context depth of the innermost probe_run(), 0 for none */
-} __attribute__((aligned(64))) per_cpu[MAX_CPUS];
-
+struct probe_cpu probe_cpus[MAX_CPUS];
 static struct mutex manager;
 static struct probe_chain chains[PROBE_CHAINS_MAX];
 
@@ -61,15 +51,16 @@ void probe_unlock(void)
 
 /* --- readers --- */
 
-NOPROBE static bool can_run(const struct probe *probe, const struct cpu *cpu)
+static inline __attribute__((always_inline)) bool can_run(const struct probe *probe,
+                                                          const struct cpu *cpu)
 {
     if (cpu->nmi_depth && !(probe->flags & PROBE_NMI_SAFE))
         return false;
     return !(probe->flags & PROBE_PRINTS) || spin_can_lock(LOCK_CONSOLE);
 }
 
-NOPROBE static void call(struct probe *probe, const struct probe_hit *hit, const struct cpu *cpu,
-                         bool recursion)
+static inline __attribute__((always_inline)) void
+call(struct probe *probe, const struct probe_hit *hit, const struct cpu *cpu, bool recursion)
 {
     struct probe_count *count = &probe->counts[cpu->index];
 
@@ -84,33 +75,33 @@ NOPROBE static void call(struct probe *probe, const struct probe_hit *hit, const
 NOPROBE void probe_run(const struct probe_chain *chain, const struct probe_hit *hit)
 {
     const struct cpu *cpu = this_cpu();
-    struct probe_cpu *mine = &per_cpu[cpu->index];
-    uint64_t word = __atomic_add_fetch(&mine->word, 1, __ATOMIC_SEQ_CST);
+    struct probe_cpu *mine = &probe_cpus[cpu->index];
+    uint64_t word = probe_enter(mine);
     uint32_t outer = mine->running;
 
-    kassert((word & DEPTH_MASK) < DEPTH_LIMIT);
+    kassert((word & PROBE_DEPTH_MASK) < DEPTH_LIMIT);
     bool recursion = outer == cpu->context_depth + 1;
     mine->running = cpu->context_depth + 1;
     for (struct probe *at = __atomic_load_n(&chain->first, __ATOMIC_ACQUIRE); at;
          at = __atomic_load_n(&at->next, __ATOMIC_ACQUIRE))
         call(at, hit, cpu, recursion);
     mine->running = outer;
-    uint64_t leave = (word & DEPTH_MASK) == 1 ? DEPTH_MASK : (uint64_t)-1;
-    __atomic_add_fetch(&mine->word, leave, __ATOMIC_RELEASE);
+    probe_leave(mine, word);
 }
 
 static bool has_left(uint32_t cpu, uint64_t before)
 {
-    uint64_t now = __atomic_load_n(&per_cpu[cpu].word, __ATOMIC_ACQUIRE);
+    uint64_t now = __atomic_load_n(&probe_cpus[cpu].word, __ATOMIC_ACQUIRE);
 
-    return (now & DEPTH_MASK) == 0 || (now & ~DEPTH_MASK) != (before & ~DEPTH_MASK);
+    return (now & PROBE_DEPTH_MASK) == 0 ||
+           (now & ~PROBE_DEPTH_MASK) != (before & ~PROBE_DEPTH_MASK);
 }
 
 void probe_synchronize(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (uint32_t cpu = 0; cpu < cpu_count; cpu++) {
-        uint64_t before = __atomic_load_n(&per_cpu[cpu].word, __ATOMIC_SEQ_CST);
+        uint64_t before = __atomic_load_n(&probe_cpus[cpu].word, __ATOMIC_SEQ_CST);
         wait_until(has_left(cpu, before), "a CPU to leave the probes that it is in");
     }
 }
@@ -213,6 +204,12 @@ struct probe *probe_in_chain(const struct probe_chain *chain, const char *name)
     return NULL;
 }
 
+static void note_leaf(struct probe_chain *chain)
+{
+    struct probe *alone = chain->first && !chain->first->next ? chain->first : NULL;
+    __atomic_store_n(&chain->leaf, alone && alone->leaf ? alone : NULL, __ATOMIC_RELEASE);
+}
+
 static void link(struct probe_chain *chain, struct probe *probe)
 {
     struct probe **place = &chain->first;
@@ -222,6 +219,7 @@ static void link(struct probe_chain *chain, struct probe *probe)
     probe->chain = chain;
     probe->next = *place;
     __atomic_store_n(place, probe, __ATOMIC_RELEASE);
+    note_leaf(chain);
 }
 
 /* The marker of that name is patched when its first probe comes or its last one goes. */
@@ -239,6 +237,7 @@ static void take_out(struct probe *probe)
     while (*place != probe)
         place = &(*place)->next;
     __atomic_store_n(place, probe->next, __ATOMIC_RELEASE);
+    note_leaf(probe->chain);
 }
 
 /* Nobody can be in it any more. */

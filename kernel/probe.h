@@ -39,17 +39,24 @@ struct probe_chain;
  * hold, does not sleep, leaves interrupts as they are (they may be on), does not fault. */
 typedef void probe_function(struct probe *probe, const struct probe_hit *hit);
 
+/* The short way, for markers that are not patched to save all registers, and whose chain has this
+ * probe only. It may run in any context and within any other probe, and leads into nothing that
+ * could be probed (NOPROBE) or hold a marker. */
+typedef void probe_leaf_function(const struct marker_site *site, const uint64_t *args,
+                                 uint64_t cpu);
+
 struct probe_count {
     uint64_t hits, misses; /* atomic: the CPU's own, but NMIs count in the middle of it */
     uint64_t padding[6];   /* a cache line for each CPU */
 };
 
-/* The caller fills the first five, and keeps the structure until probe_unregister() returns. */
+/* The caller fills the first six, and keeps the structure until probe_unregister() returns. */
 struct probe {
     const char *name;
     int priority; /* higher: earlier */
     uint32_t flags;
     probe_function *function;
+    probe_leaf_function *leaf; /* does the same; NULL: there is no short way */
     void *data;
     /* the manager's */
     struct probe *next; /* written under the manager's mutex, read by anyone */
@@ -68,6 +75,7 @@ struct probe_type {
     int priority;
     uint32_t flags;
     probe_function *function;
+    probe_leaf_function *leaf;
     void *data;
 };
 

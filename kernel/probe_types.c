@@ -73,6 +73,7 @@ int probe_attach(const char *type_name, const char *marker_name)
         .priority = type->priority,
         .flags = type->flags,
         .function = type->function,
+        .leaf = type->leaf,
         .data = type->data,
     };
     probe_lock();

@@ -6,6 +6,7 @@
 #include "arch/x86/paging.h"
 #include "kernel/err.h"
 #include "kernel/futex.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/recorder.h"
@@ -92,6 +93,8 @@ void process_start(struct process *process)
     list_for_each(link, &process->threads) threads[count++] =
         list_entry(link, struct thread, process_link);
     spin_unlock_irq(&process->lock, enabled);
+    MARKER(process_start, MARKER_ARG(pid, process->pid),
+           MARKER_ARG(name, (const char *)process->name), MARKER_ARG(threads, count));
     for (uint32_t i = 0; i < count; i++)
         thread_start(threads[i]);
 }
@@ -201,6 +204,8 @@ void process_thread_gone(struct process *process)
     spin_unlock_irq(&process->lock, enabled);
     if (!last)
         return;
+    MARKER(process_end, MARKER_ARG(pid, process->pid), MARKER_ARG(killed, process->end.killed),
+           MARKER_ARG(status, process->end.exit_status));
     /* The waiter frees the process as soon as it sees 0, so the last step is under its lock. */
     enabled = spin_lock_irq(&process->changed.lock);
     list_for_each(link, &process->changed.sleepers)

@@ -211,7 +211,7 @@ static const struct trap_frame *frame_above(uint64_t rbp)
     if (frame->cs == SELECTOR_USER_CODE && frame->ss == SELECTOR_USER_DATA)
         return frame;
     /* Entries from ring 0 change neither RBP nor let the handler run with another one. */
-    bool from_kernel = frame->cs == SELECTOR_KERNEL_CODE && in_kernel_text(frame->rip) &&
+    bool from_kernel = frame->cs == SELECTOR_KERNEL_CODE && layout_is_code(frame->rip) &&
                        frame->rbp == *(const uint64_t *)rbp;
     return from_kernel ? frame : NULL;
 }

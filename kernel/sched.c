@@ -9,6 +9,7 @@
  */
 #include "arch/x86/apic.h"
 #include "arch/x86/paging.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/process.h"
 #include "kernel/sleep.h"
@@ -99,6 +100,8 @@ static struct thread *steal(void)
     struct thread *thread = dequeue_movable(&queues[best]);
     if (thread)
         __atomic_store_n(&thread->cpu, this_cpu()->index, __ATOMIC_RELEASE);
+    if (thread)
+        MARKER(sched_steal, MARKER_ARG(thread, thread->id), MARKER_ARG(from, best));
     spin_unlock(&queues[best].lock);
     return thread;
 }
@@ -149,6 +152,8 @@ static void switch_to(struct run_queue *queue, struct thread *next)
         fpu_save(previous->fpu);
         context_save_segments(&previous->segments);
     }
+    MARKER(sched_switch, MARKER_ARG(from, previous->id), MARKER_ARG(to, next->id),
+           MARKER_ARG(name, (const char *)next->name));
     previous->running = false;
     next->running = true;
     queue->previous = previous;
@@ -257,6 +262,8 @@ uint32_t sched_usable_cpus(void)
 void thread_start(struct thread *thread)
 {
     bool enabled = irq_save();
+    MARKER(thread_start, MARKER_ARG(thread, thread->id),
+           MARKER_ARG(name, (const char *)thread->name));
     thread->state = THREAD_RUNNABLE;
     queue_on(choose_cpu(thread), thread);
     irq_restore(enabled);
@@ -268,8 +275,10 @@ bool thread_wake(struct thread *thread)
     struct run_queue *queue = lock_queue_of(thread);
     bool blocked = thread->state == THREAD_BLOCKED;
     bool must_queue = blocked && !thread->running;
-    if (blocked)
+    if (blocked) {
         thread->state = THREAD_RUNNABLE;
+        MARKER(sched_wake, MARKER_ARG(thread, thread->id), MARKER_ARG(ran_on, thread->cpu));
+    }
     spin_unlock(&queue->lock);
     if (must_queue)
         queue_on(choose_cpu(thread), thread);
@@ -282,6 +291,7 @@ void thread_prepare_block(const char *what, uint64_t deadline)
     struct thread *self = current_thread();
     kassert(!irq_enabled());
     self->waits_for = what;
+    MARKER(sched_block, MARKER_ARG(what, what));
     struct run_queue *queue = own_queue();
     spin_lock(&queue->lock);
     self->state = THREAD_BLOCKED;
@@ -309,6 +319,7 @@ _Noreturn void thread_exit(void)
 {
     irq_disable();
     struct run_queue *queue = own_queue();
+    MARKER(thread_end, MARKER_ARG(thread, current_thread()->id));
     spin_lock(&queue->lock);
     current_thread()->state = THREAD_DEAD;
     spin_unlock(&queue->lock);

@@ -182,6 +182,7 @@ static int try_command(int count, char **words)
 static struct command shell_commands[] = {
     {"clear", "", "clear the screen", clear_command, NULL},
     {"cmdline", "", "show the kernel command line", cmdline_command, NULL},
+    {"crash", "KIND", SHELL_CRASH_HELP, shell_crash_command, NULL},
     {"echo", "[WORDS]", "print the words", echo_command, NULL},
     {"help", "[COMMAND]", "list the commands, or explain one", help_command, NULL},
     {"history", "", "list the lines entered before", history_command, NULL},

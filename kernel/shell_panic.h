@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The `panic` command: provokes each way in which a kernel dies, to see that it is reported. */
+/* The commands `panic` and `crash`: provoke each way in which a kernel dies, to see that it is
+ * reported. */
 #ifndef KERNEL_SHELL_PANIC_H
 #define KERNEL_SHELL_PANIC_H
 
-#define SHELL_PANIC_HELP "die on purpose: null gp ud stack lock assert lockup, or TEXT"
+#define SHELL_CRASH_HELP "die on purpose: jump ret stack null gp ud lock assert lockup"
+#define SHELL_PANIC_HELP "panic with TEXT, or as `crash KIND` does"
 
 int shell_panic_command(int count, char **words);
+int shell_crash_command(int count, char **words);
 
 #endif

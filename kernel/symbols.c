@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of kernel addresses: a binary search in the table that the build links in.
+/* Names and lines of kernel addresses: a search in the tables that the build links in, binary for
+ * symbols, from the start for lines, which few ask for.
  *
  * Context: any, NMI included; reads constant data only, takes no lock.
  */
@@ -9,9 +10,12 @@
 #include "kernel/printf.h"
 #include "kernel/string.h"
 
-/* linker.ld, around section .ksyms; absent or equal when the image was linked without a table. */
+/* linker.ld, around the sections; absent or equal when the image was linked without a table. */
 extern const uint32_t ksyms_start[] __attribute__((weak));
 extern const uint32_t ksyms_end[] __attribute__((weak));
+
+extern const uint32_t klines_start[] __attribute__((weak));
+extern const uint32_t klines_end[] __attribute__((weak));
 
 struct symbol_view {
     uint32_t count;
@@ -121,4 +125,61 @@ const char *symbol_format(char *out, size_t size, uint64_t address)
     else
         format_text(out, size, "%s+0x%lx", name, offset);
     return out;
+}
+
+/* --- lines --- */
+
+static uint64_t read_leb(const uint8_t **at)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+
+    do {
+        value |= (uint64_t)(**at & 0x7f) << shift;
+        shift += 7;
+    } while (*(*at)++ & 0x80);
+    return value;
+}
+
+struct line_row {
+    uint64_t offset, file;
+    int64_t line;
+};
+
+static void read_row(const uint8_t **at, struct line_row *row)
+{
+    row->offset += read_leb(at);
+    uint64_t word = read_leb(at), line = word >> 1;
+    row->line += (int64_t)(line >> 1) ^ -(int64_t)(line & 1);
+    if (word & 1)
+        row->file = read_leb(at);
+}
+
+bool line_table_find(const uint32_t *table, uint32_t offset, const char **file, uint32_t *line)
+{
+    uint32_t rows = table[0], files = table[1];
+    const uint32_t *names = table + 2;
+    const char *strings = (const char *)(names + files + 1);
+    const uint8_t *at = (const uint8_t *)strings + names[files];
+    struct line_row row = {0}, found = {0};
+
+    for (uint32_t i = 0; i < rows; i++) {
+        read_row(&at, &row);
+        if (row.offset > offset)
+            break;
+        found = row;
+    }
+    if (found.file == 0 || found.file >= files)
+        return false;
+    *file = strings + names[found.file];
+    *line = (uint32_t)found.line;
+    return true;
+}
+
+bool symbol_line(uint64_t address, const char **file, uint32_t *line)
+{
+    if (address < (uint64_t)text_start || address >= (uint64_t)text_end ||
+        (uint64_t)klines_start >= (uint64_t)klines_end)
+        return false;
+    return line_table_find(klines_start, (uint32_t)(address - KERNEL_BASE), file, line);
 }

@@ -3,6 +3,7 @@
 #include "kernel/syscall.h"
 
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/process.h"
 #include "kernel/recorder.h"
 #include "kernel/upcalls.h"
@@ -54,6 +55,9 @@ void upcall_syscall(struct trap_frame *frame)
 {
     struct thread *self = current_thread();
     uint64_t number = frame->rax;
+    MARKER(syscall_enter, MARKER_ARG(number, number), MARKER_ARG(a0, frame->rdi),
+           MARKER_ARG(a1, frame->rsi), MARKER_ARG(a2, frame->rdx), MARKER_ARG(a3, frame->r10),
+           MARKER_ARG(rip, (void *)frame->rip));
     irq_enable();
     if (self->rec)
         recorder_current()->syscall_begin(self, frame);
@@ -64,4 +68,5 @@ void upcall_syscall(struct trap_frame *frame)
     if (self->rec)
         recorder_current()->syscall_end(self, frame);
     irq_disable();
+    MARKER(syscall_exit, MARKER_ARG(number, number), MARKER_ARG(result, result));
 }

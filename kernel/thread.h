@@ -34,6 +34,7 @@ enum thread_state {
 /* Entries from ring 3 by kind; for the PMU's self-test. */
 struct entry_counts {
     uint64_t system_calls, page_faults, interrupts, others;
+    void (*on_page_fault)(void); /* called at each, interrupts off; or NULL */
 };
 
 #define WAIT_FOREVER (UINT64_MAX - 1)     /* no deadline, but can be interrupted */

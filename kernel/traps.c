@@ -7,9 +7,12 @@
 #include "kernel/upcalls.h"
 
 #include "arch/x86/paging.h"
+#include "arch/x86/trap.h"
 #include "arch/x86/vectors.h"
 #include "kernel/emulate.h"
 #include "kernel/err.h"
+#include "kernel/lbr.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/pmu_owner.h"
 #include "kernel/printf.h"
@@ -24,9 +27,11 @@ static void count_entry(struct entry_counts *entries, unsigned vector)
 {
     if (vector == VECTOR_SYSCALL)
         entries->system_calls++;
-    else if (vector == VECTOR_PAGE_FAULT)
+    else if (vector == VECTOR_PAGE_FAULT) {
         entries->page_faults++;
-    else if (vector >= FIRST_INTERRUPT)
+        if (entries->on_page_fault)
+            entries->on_page_fault();
+    } else if (vector >= FIRST_INTERRUPT)
         entries->interrupts++;
     else
         entries->others++;
@@ -86,6 +91,7 @@ static _Noreturn void kill_program(struct trap_frame *frame, uint64_t address)
     if (!process->quiet) {
         printk("%s: thread %u killed: %s\n", process->name, self->index, reason);
         report_registers(frame);
+        lbr_report(frame, process->name);
     }
     if (!replay) /* there each thread ends where its own stream does */
         process_end_all(process);
@@ -94,10 +100,15 @@ static _Noreturn void kill_program(struct trap_frame *frame, uint64_t address)
 
 void upcall_page_fault(struct trap_frame *frame, uint64_t address)
 {
-    if (!frame_from_user(frame))
+    if (!frame_from_user(frame)) {
+        if (trap_apply_fixup(frame))
+            return;
         panic_frame(frame, "page fault in the kernel: address 0x%llx (%s)",
                     (unsigned long long)address, paging_describe(address));
+    }
     struct thread *self = current_thread();
+    MARKER(fault_page, MARKER_ARG(address, (void *)address), MARKER_ARG(rip, (void *)frame->rip),
+           MARKER_ARG(error, frame->error));
     irq_enable();
     bool handled;
     if (self->rec)
@@ -115,6 +126,7 @@ void upcall_debug(struct trap_frame *frame, uint64_t dr6)
     if (!frame_from_user(frame))
         panic_frame(frame, "debug exception in the kernel, DR6 0x%llx", (unsigned long long)dr6);
     struct thread *self = current_thread();
+    MARKER(fault_debug, MARKER_ARG(rip, (void *)frame->rip), MARKER_ARG(dr6, dr6));
     if (self->rec && recorder_current()->debug(self, frame, dr6))
         return;
     kill_program(frame, 0);
@@ -124,6 +136,8 @@ void upcall_exception(struct trap_frame *frame)
 {
     if (!frame_from_user(frame))
         panic_frame(frame, "%s in the kernel", vector_description((unsigned)frame->vector));
+    MARKER(fault_exception, MARKER_ARG(vector, frame->vector), MARKER_ARG(rip, (void *)frame->rip),
+           MARKER_ARG(error, frame->error));
     if (frame->vector == VECTOR_GENERAL_PROTECTION) {
         irq_enable();
         if (emulate_time_stamp(frame)) {
@@ -136,17 +150,19 @@ void upcall_exception(struct trap_frame *frame)
 
 void upcall_timer(struct trap_frame *frame)
 {
-    (void)frame;
+    MARKER(timer_interrupt, MARKER_ARG(rip, (void *)frame->rip));
     sched_timer_tick();
 }
 
 void upcall_ipi_reschedule(void)
 {
+    MARKER(ipi_receive, MARKER_ARG(vector, VECTOR_IPI_RESCHEDULE));
     sched_look_again();
 }
 
 void upcall_ipi_kick(void)
 {
+    MARKER(ipi_receive, MARKER_ARG(vector, VECTOR_IPI_KICK));
     this_cpu()->kick_count++;
 }
 

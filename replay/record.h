@@ -35,8 +35,21 @@ int record_page_acquire(struct thread *thread, uint64_t address, bool write,
                         struct user_page **page);
 void record_revoke(struct thread *thread, uint64_t start, uint64_t end);
 
-/* Gives the progress token back, if rec has it. */
-void record_release_token(struct rec_thread *rec);
+/* --- record_hold.c: waiting for others; no page lock is held --- */
+
+struct wait_state;
+
+/* One turn of a wait for another thread of the process, which may need this CPU to go on. */
+void record_give_way(struct wait_state *wait, const char *what);
+
+struct rec_thread *record_token_owner(const struct session *session);
+void record_take_token(struct rec_thread *rec); /* may come back without it: the process stops */
+void record_wait_for_token(struct rec_thread *rec);
+void record_release_token(struct rec_thread *rec); /* if rec has it */
+
+/* The page was just promoted. */
+void record_hold_begin(struct rec_thread *rec, uint64_t address);
+bool record_any_hold_active(struct rec_thread *rec, const struct user_page *page, bool write);
 
 /* Delays at random when the command line asks for it: makes races in these paths likely. */
 void record_jitter(void);

@@ -13,133 +13,14 @@
 #include "arch/x86/apic.h"
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
-#include "kernel/cmdline.h"
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/wait.h"
 #include "replay/crew.h"
 #include "replay/record.h"
 
 #define FAULTS_BEFORE_TOKEN 4
-#define HOLD_LATEST_NS 2000000ull
-
-/* --- waiting --- */
-
-void record_jitter(void)
-{
-    static uint64_t limit = UINT64_MAX;
-    static uint64_t state = 88172645463325252ull; /* races on it only add noise */
-    if (limit == UINT64_MAX)
-        limit = cmdline_number("jitter", 0);
-    if (limit == 0)
-        return;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    for (uint64_t turns = (state >> 20) % limit; turns > 0; turns--)
-        cpu_pause();
-}
-
-/* One turn of a wait for another thread of the process, which may need this CPU to go on. */
-static void give_way(struct wait_state *wait, const char *what)
-{
-    if (sched_others_runnable())
-        thread_yield();
-    wait_turn(wait, what);
-}
-
-static struct rec_thread *token_owner(const struct session *session)
-{
-    return __atomic_load_n(&session->token, __ATOMIC_ACQUIRE);
-}
-
-static void take_token(struct rec_thread *rec)
-{
-    struct wait_state wait = {0};
-    for (;;) {
-        struct rec_thread *none = NULL;
-        if (__atomic_compare_exchange_n(&rec->session->token, &none, rec, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
-            break;
-        if (process_must_stop(rec->session->process, rec->thread))
-            return; /* its owner may be stopped; we come back here afterwards */
-        give_way(&wait, "the progress token");
-    }
-    rec->thread->no_yield = true;
-}
-
-void record_release_token(struct rec_thread *rec)
-{
-    if (token_owner(rec->session) != rec)
-        return;
-    rec->thread->no_yield = false;
-    __atomic_store_n(&rec->session->token, NULL, __ATOMIC_RELEASE);
-}
-
-/* The owner has the CPU until its instruction retired, so this wait is short. */
-static void wait_for_token(struct rec_thread *rec)
-{
-    struct wait_state wait = {0};
-    for (;;) {
-        struct rec_thread *owner = token_owner(rec->session);
-        if (!owner || owner == rec)
-            return;
-        give_way(&wait, "the owner of the progress token");
-    }
-}
-
-/* --- holds --- */
-
-static uint64_t hold_window(const struct rec_thread *rec)
-{
-    static uint64_t configured = UINT64_MAX - 1; /* UINT64_MAX: by the source */
-    if (configured == UINT64_MAX - 1)
-        configured = cmdline_number("hold_us", UINT64_MAX);
-    uint64_t microseconds = configured == UINT64_MAX ? rec->session->source->hold_us : configured;
-    return microseconds * 1000;
-}
-
-static void hold_begin(struct rec_thread *rec, uint64_t address)
-{
-    struct hold *hold = &rec->hold;
-    uint64_t now = timer_now_ns();
-    if (hold->progress != rec->progress)
-        for (unsigned i = 0; i < HOLD_PAGES; i++)
-            __atomic_store_n(&hold->pages[i], 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&hold->progress, rec->progress, __ATOMIC_RELAXED);
-    __atomic_store_n(&hold->earliest, now + hold_window(rec), __ATOMIC_RELAXED);
-    __atomic_store_n(&hold->latest, now + hold_window(rec) + HOLD_LATEST_NS, __ATOMIC_RELAXED);
-    unsigned slot = (unsigned)(address / PAGE_SIZE) % HOLD_PAGES;
-    __atomic_store_n(&hold->pages[slot], address, __ATOMIC_RELEASE);
-}
-
-/* Whether x still holds the page: it has not run since it got it, or the window is not over. What
- * is read here may be old; a wrong answer costs a transfer or a short wait, no more. */
-static bool hold_active(const struct rec_thread *x, uint64_t address)
-{
-    unsigned slot = (unsigned)(address / PAGE_SIZE) % HOLD_PAGES;
-    const struct hold *hold = &x->hold;
-    if (x->ended || __atomic_load_n(&hold->pages[slot], __ATOMIC_ACQUIRE) != address)
-        return false;
-    uint64_t now = timer_now_ns();
-    if (now >= __atomic_load_n(&hold->latest, __ATOMIC_RELAXED))
-        return false;
-    bool progressed = __atomic_load_n(&x->progress, __ATOMIC_RELAXED) !=
-                      __atomic_load_n(&hold->progress, __ATOMIC_RELAXED);
-    return !progressed || now < __atomic_load_n(&hold->earliest, __ATOMIC_RELAXED);
-}
-
-static bool any_hold_active(struct rec_thread *rec, const struct user_page *page, bool write)
-{
-    if (token_owner(rec->session) == rec)
-        return false;
-    for (uint64_t victims = crew_victims(page, rec->slot, write); victims; victims &= victims - 1) {
-        uint32_t slot = (uint32_t)__builtin_ctzll(victims);
-        if (hold_active(session_slot(rec->session, slot), page->address))
-            return true;
-    }
-    return false;
-}
 
 /* --- demoting --- */
 
@@ -162,14 +43,15 @@ static void lock_out_of_user(struct rec_thread *x, bool *kicked)
         uint32_t cpu = x->thread->cpu; /* where it is in user mode, so it cannot move */
         spin_unlock(&x->view_lock);
         record_jitter();
+        MARKER(crew_kick, MARKER_ARG(victim, x->slot), MARKER_ARG(cpu, cpu));
         apic_send_ipi(cpu, VECTOR_IPI_KICK);
         wait_until(out_of_user(x), "a thread to leave user mode after a kick");
     }
 }
 
 /* Takes rights on the page from x. Returns the event after which x has them no more. */
-static struct stamp demote(struct rec_thread *x, struct user_page *page, enum log_rights rights,
-                           uint32_t prot)
+static struct stamp demote(const struct rec_thread *rec, struct rec_thread *x,
+                           struct user_page *page, enum log_rights rights, uint32_t prot)
 {
     struct log_event event = {.kind = LOG_DEMOTE, .rights = (uint8_t)rights};
     bool kicked;
@@ -182,6 +64,10 @@ static struct stamp demote(struct rec_thread *x, struct user_page *page, enum lo
         x->flush = true;
         number = record_append_locked(x, &event);
     }
+    /* No event: it has ended. */
+    MARKER(crew_demote, MARKER_ARG(victim, x->slot), MARKER_ARG(page, (void *)page->address),
+           MARKER_ARG(keeps, (uint8_t)rights), MARKER_ARG(by, rec->slot),
+           MARKER_ARG(kicked, kicked), MARKER_ARG(event, x->ended ? 0 : number));
     if (kicked)
         __atomic_sub_fetch(&x->pending, 1, __ATOMIC_ACQ_REL);
     spin_unlock(&x->view_lock);
@@ -195,8 +81,8 @@ static void demote_victims(struct rec_thread *rec, struct user_page *page, bool 
     for (uint64_t victims = crew_victims(page, rec->slot, write); victims; victims &= victims - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(victims);
         record_jitter();
-        dep_add(deps,
-                demote(session_slot(rec->session, slot), page, crew_victim_keeps(write), prot));
+        struct rec_thread *victim = session_slot(rec->session, slot);
+        dep_add(deps, demote(rec, victim, page, crew_victim_keeps(write), prot));
     }
 }
 
@@ -248,9 +134,12 @@ static bool promote(const struct request *request, struct user_page *page)
     }
     bool granted = crew_grant(page, rec->slot, request->write);
     kassert(granted && crew_consistent(page));
+    MARKER(crew_promote, MARKER_ARG(thread, rec->slot), MARKER_ARG(page, (void *)page->address),
+           MARKER_ARG(rights, (uint8_t)rights), MARKER_ARG(in_kernel, request->in_kernel),
+           MARKER_ARG(event, rec->stream->events), MARKER_ARG(pid, rec->session->process->pid));
     cpu_invlpg(page->address);
     if (!request->in_kernel)
-        hold_begin(rec, page->address);
+        record_hold_begin(rec, page->address);
     return true;
 }
 
@@ -272,7 +161,7 @@ static enum turn try_acquire(struct request *request, struct user_page *page, bo
         *error = ERR_EFAULT;
     } else if (view_allows(request->rec, page->address, request->write, request->fetch)) {
         turn = TURN_DONE;
-    } else if (any_hold_active(request->rec, page, request->write)) {
+    } else if (record_any_hold_active(request->rec, page, request->write)) {
         turn = TURN_AGAIN;
     } else if (space_page_ensure_frame(page) && promote(request, page)) {
         *promoted = true;
@@ -293,14 +182,14 @@ static int acquire(struct request *request, struct user_page **out, bool *promot
         return ERR_ENOMEM;
     for (;;) {
         int error;
-        wait_for_token(request->rec);
+        record_wait_for_token(request->rec);
         record_jitter();
         enum turn turn = try_acquire(request, page, promoted, &error);
         if (turn == TURN_ERROR)
             return error;
         if (turn == TURN_DONE)
             break;
-        give_way(&wait, "the end of a hold");
+        record_give_way(&wait, "the end of a hold");
     }
     *out = page;
     return 0;
@@ -311,8 +200,8 @@ static void count_fault(struct rec_thread *rec)
     if (!log_point_equal(&rec->point, &rec->fault_point))
         rec->faults_at_point = 0;
     rec->fault_point = rec->point;
-    if (++rec->faults_at_point > FAULTS_BEFORE_TOKEN && token_owner(rec->session) != rec)
-        take_token(rec);
+    if (++rec->faults_at_point > FAULTS_BEFORE_TOKEN && record_token_owner(rec->session) != rec)
+        record_take_token(rec);
 }
 
 int record_fault(struct rec_thread *rec, uint64_t address, bool write, bool fetch,
@@ -321,9 +210,12 @@ int record_fault(struct rec_thread *rec, uint64_t address, bool write, bool fetc
     struct request request = {.rec = rec, .address = address, .write = write, .fetch = fetch};
     struct user_page *page;
     bool promoted;
+    MARKER(crew_fault, MARKER_ARG(thread, rec->slot), MARKER_ARG(address, (void *)address),
+           MARKER_ARG(write, write), MARKER_ARG(ticks, rec->point.ticks),
+           MARKER_ARG(rip, (void *)rec->point.rip));
     count_fault(rec);
     if (process_must_stop(rec->session->process, rec->thread))
-        return 0; /* take_token() came back without it */
+        return 0; /* record_take_token() came back without it */
     int error = acquire(&request, &page, &promoted);
     *map = request.map;
     if (error)
@@ -385,6 +277,7 @@ static void revoke_page(struct user_page *page, void *argument)
         rec->flush = true;
         spin_unlock(&rec->view_lock);
         log_revoked(rec, page, &deps);
+        MARKER(crew_revoke, MARKER_ARG(thread, rec->slot), MARKER_ARG(page, (void *)page->address));
     }
     spin_unlock(&page->lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording: appending events and their dependencies. */
 #include "kernel/cmdline.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "replay/record.h"
 #include "replay/spool.h"
@@ -8,6 +9,7 @@
 void record_abort(struct session *session, const char *reason)
 {
     const char *none = NULL;
+    MARKER(record_give_up, MARKER_ARG(pid, session->process->pid), MARKER_ARG(reason, reason));
     __atomic_compare_exchange_n(&session->abort, &none, reason, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
 }
@@ -27,6 +29,9 @@ uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
     struct stream *stream = rec->stream;
     kassert(spin_held(&rec->view_lock) && !rec->ended);
     event->point = rec->point;
+    MARKER(record_event, MARKER_ARG(thread, rec->slot), MARKER_ARG(event, stream->events + 1),
+           MARKER_ARG(kind, event->kind), MARKER_ARG(page, (void *)event->page),
+           MARKER_ARG(ticks, event->point.ticks), MARKER_ARG(rip, (void *)event->point.rip));
     if (session->abort)
         return stream->events + 1;
     uint64_t bytes = stream->bytes, closed = stream_closed(stream);

@@ -10,6 +10,7 @@
 #include "kernel/cmdline.h"
 #include "kernel/err.h"
 #include "kernel/ipi_call.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/recorder.h"
@@ -144,6 +145,9 @@ int record_begin(struct process *process, struct session **session)
     open_spool(*session);
     process->session = *session;
     process->recording_lost = NULL;
+    MARKER(record_begin, MARKER_ARG(pid, process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(program, (const char *)process->name),
+           MARKER_ARG(threads, (*session)->slots));
     reload_all_roots();
     return 0;
 }
@@ -219,6 +223,8 @@ int record_finish(struct session *session, struct recording **out)
     const char *lost = __atomic_load_n(&session->abort, __ATOMIC_ACQUIRE);
     note_end(session, lost);
     session->process->recording_lost = lost;
+    MARKER(record_end, MARKER_ARG(pid, session->process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(threads, session->slots), MARKER_ARG(bytes, recording->bytes));
     if (lost)
         printk("%s: recording given up: %s\n", session->process->name, lost);
     if (spool)

@@ -10,6 +10,7 @@
 #include "arch/x86/paging.h"
 #include "arch/x86/vectors.h"
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/printf.h"
 #include "kernel/syscall.h"
 #include "replay/record_session.h"
@@ -130,6 +131,9 @@ bool replay_leave(struct rec_thread *rec, struct trap_frame *frame)
     bool exact = log_kind_asynchronous(rec->next.kind) && !rec->next_has_slack;
     struct tick_stop stop = {.kind = exact ? TICK_STOP_AT : TICK_STOP_AFTER,
                              .point = rec->next.point};
+    MARKER(replay_stop, MARKER_ARG(thread, rec->slot), MARKER_ARG(exact, exact),
+           MARKER_ARG(ticks, rec->point.ticks), MARKER_ARG(stop, stop.point.ticks),
+           MARKER_ARG(rip, (void *)stop.point.rip));
     return rec->session->source->leave(rec, frame, &stop) == TICK_GO;
 }
 

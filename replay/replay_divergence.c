@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Replay: saying where it left the recording. */
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/printf.h"
 #include "kernel/programs.h"
@@ -56,6 +57,9 @@ void replay_diverge(struct rec_thread *rec, const char *kind, const char *format
     struct session *session = rec->session;
     char details[160];
     va_list arguments;
+    MARKER(replay_diverge, MARKER_ARG(thread, rec->slot), MARKER_ARG(event, rec->done + 1),
+           MARKER_ARG(kind, kind), MARKER_ARG(ticks, rec->point.ticks),
+           MARKER_ARG(rip, (void *)rec->point.rip));
     spin_lock(&session->lock);
     bool first = !session->diverged.happened;
     if (first) {

@@ -9,6 +9,7 @@
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "replay/replay_session.h"
 
@@ -80,6 +81,9 @@ void replay_open(struct rec_thread *rec)
  * count is visible nobody goes to sleep on the old one. */
 void replay_event_done(struct rec_thread *rec)
 {
+    MARKER(replay_event, MARKER_ARG(thread, rec->slot), MARKER_ARG(event, rec->done + 1),
+           MARKER_ARG(kind, rec->next.kind), MARKER_ARG(page, (void *)rec->next.page),
+           MARKER_ARG(ticks, rec->point.ticks), MARKER_ARG(rip, (void *)rec->point.rip));
     rec->recent[rec->done % RECENT_EVENTS] = rec->next;
     rec->consumed = rec->next.point;
     __atomic_store_n(&rec->done, rec->done + 1, __ATOMIC_SEQ_CST);
@@ -250,6 +254,8 @@ static bool got_it(struct rec_thread *rec, const struct log_dep *dep)
 static bool wait_for(struct rec_thread *rec, const struct log_dep *dep)
 {
     struct dep_wait wait = {.session = rec->session, .dep = *dep};
+    MARKER(replay_wait, MARKER_ARG(thread, rec->slot), MARKER_ARG(for_thread, dep->slot),
+           MARKER_ARG(event, dep->event));
     if (spin_for(&wait))
         return got_it(rec, dep);
     if (note_wait(rec, dep->slot, dep->event) && !replay_cut_session(rec->session))

@@ -3,6 +3,7 @@
 #include "arch/x86/timer.h"
 #include "kernel/commands.h"
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/printf.h"
 #include "kernel/process.h"
 #include "kernel/string.h"
@@ -169,10 +170,15 @@ static int replay_held(struct recording *recording, uint32_t n)
     struct process *process = session->process;
     process->session = session;
     uint64_t started = timer_now_ns();
+    MARKER(replay_begin, MARKER_ARG(pid, process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(program, (const char *)process->name), MARKER_ARG(threads, session->slots));
     process_start(process);
     wait_for_end(session);
     uint64_t elapsed = timer_now_ns() - started;
     bool match = judge(session);
+    MARKER(replay_end, MARKER_ARG(pid, process->pid), MARKER_ARG(log, recording->number),
+           MARKER_ARG(match, match), MARKER_ARG(exact, session->exact),
+           MARKER_ARG(slack, session->slack), MARKER_ARG(steps, session->steps));
     print_end(session, match, n, elapsed);
     process->session = NULL;
     session_free(session);

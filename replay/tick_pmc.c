@@ -22,6 +22,7 @@
 #include "arch/x86/vectors.h"
 #include "kernel/err.h"
 #include "kernel/ipi_call.h"
+#include "kernel/marker.h"
 #include "kernel/pmu_calibration.h"
 #include "kernel/pmu_owner.h"
 #include "kernel/waitqueue.h"
@@ -41,6 +42,7 @@ static struct pmc_cpu pmc_cpus[MAX_CPUS];
 
 static void on_overflow(struct trap_frame *frame)
 {
+    MARKER(tick_overflow, MARKER_ARG(rip, (void *)frame->rip));
     if (frame_from_user(frame))
         apic_send_ipi(this_cpu()->index, VECTOR_IPI_KICK);
 }
@@ -168,6 +170,8 @@ static enum tick_leave leave_exact(struct rec_thread *rec, struct trap_frame *fr
                                    const struct log_point *point)
 {
     uint64_t distance = point->ticks - rec->ticks.ticks;
+    MARKER(tick_approach, MARKER_ARG(thread, rec->slot), MARKER_ARG(distance, distance),
+           MARKER_ARG(rip, (void *)point->rip));
     if (distance > pmc_skid() + STOP_MARGIN) {
         arm_counter(distance - pmc_skid() - STOP_MARGIN);
         return TICK_GO;

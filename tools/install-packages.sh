@@ -136,6 +136,7 @@ find_missing() {
         # Elsewhere tests/fuzz.sh does without.
         [ -z "$(system_codename)" ] || need fuzzer-runtime "$(fuzzer_package)" has_fuzzer
         need spin spin has spin
+        need babeltrace2 babeltrace2 has babeltrace2
         need prove perl has prove
         ;;
     *) die "unknown target '$1': build, iso, run, debug, lint, format or test" ;;

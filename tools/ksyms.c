@@ -10,21 +10,12 @@
  * ones after local ones. NASM's local labels (`name.part`, untyped) are left out, so that an
  * address inside of a function is named after the function.
  */
-#include <elf.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_BASE 0xffffffff80000000ull /* arch/x86/layout.h */
-
-struct image {
-    const char *path;
-    uint8_t *bytes;
-    size_t size;
-};
+#include "tools/elf_image.h"
 
 struct symbol {
     uint32_t offset;
@@ -36,50 +27,6 @@ struct table {
     struct symbol *symbols;
     uint32_t count;
 };
-
-static _Noreturn void fail(const char *path, const char *why)
-{
-    fprintf(stderr, "ksyms: %s: %s\n", path, why);
-    exit(1);
-}
-
-static struct image image_read(const char *path)
-{
-    struct image image = {.path = path};
-    FILE *file = fopen(path, "rb");
-    if (!file || fseek(file, 0, SEEK_END) != 0)
-        fail(path, "cannot be opened");
-    long size = ftell(file);
-    if (size < (long)sizeof(Elf64_Ehdr))
-        fail(path, "too short for an ELF file");
-    rewind(file);
-    image.size = (size_t)size;
-    image.bytes = malloc(image.size);
-    if (!image.bytes || fread(image.bytes, 1, image.size, file) != image.size)
-        fail(path, "cannot be read");
-    fclose(file);
-    return image;
-}
-
-/* The bytes [offset, offset + size) of the file, checked. */
-static const void *image_part(const struct image *image, uint64_t offset, uint64_t size)
-{
-    if (offset > image->size || size > image->size - offset)
-        fail(image->path, "a section lies outside of the file");
-    return image->bytes + offset;
-}
-
-static const Elf64_Shdr *image_sections(const struct image *image, unsigned *count)
-{
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)image->bytes;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-        header->e_ident[EI_DATA] != ELFDATA2LSB)
-        fail(image->path, "not a little-endian 64-bit ELF file");
-    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % 8 != 0)
-        fail(image->path, "bad section headers");
-    *count = header->e_shnum;
-    return image_part(image, header->e_shoff, (uint64_t)*count * sizeof(Elf64_Shdr));
-}
 
 static bool symbol_wanted(const Elf64_Sym *symbol, const char *name)
 {
@@ -143,18 +90,9 @@ static struct table table_collect(const struct image *image)
     return table;
 }
 
-static void put_word(FILE *file, uint32_t word)
-{
-    uint8_t bytes[4] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),
-                        (uint8_t)(word >> 24)};
-    fwrite(bytes, 1, sizeof bytes, file);
-}
-
 static void table_write(const struct table *table, const char *path)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        fail(path, "cannot be written");
+    FILE *file = create_file(path);
     put_word(file, table->count);
     for (uint32_t i = 0; i < table->count; i++)
         put_word(file, table->symbols[i].offset);

@@ -16,6 +16,7 @@
 #include "arch/x86/msr.h"
 #include "arch/x86/paging.h"
 #include "arch/x86/timer.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/wait.h"
 
@@ -197,12 +198,14 @@ static uint32_t cpu_apic_id(uint32_t cpu_index)
 
 void apic_send_ipi(uint32_t cpu_index, enum vector vector)
 {
+    MARKER(ipi_send, MARKER_ARG(cpu, cpu_index), MARKER_ARG(vector, vector));
     apic_command(cpu_apic_id(cpu_index),
                  APIC_DELIVERY_FIXED | APIC_COMMAND_ASSERT | (uint32_t)vector);
 }
 
 void apic_send_nmi(uint32_t cpu_index)
 {
+    MARKER(nmi_send, MARKER_ARG(cpu, cpu_index));
     apic_command(cpu_apic_id(cpu_index), APIC_DELIVERY_NMI | APIC_COMMAND_ASSERT);
 }
 

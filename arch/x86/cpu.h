@@ -63,9 +63,9 @@ static inline void cpu_local_increment(uint64_t *counter)
 
 static inline uint64_t cpu_rdtsc(void)
 {
-    uint32_t low, high;
+    uint64_t low, high; /* 32 bits each: the upper halves become 0 */
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-    return (uint64_t)high << 32 | low;
+    return high << 32 | low;
 }
 
 static inline void irq_enable(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The IDT that all CPUs share: 256 interrupt gates, filled from the vector table.
+/* The IDT that all CPUs share: 256 interrupt gates, filled from the vector table. A CPU may use a
+ * copy instead (arch/x86/lbr.c).
  *
  * All gates turn interrupts off. Only `int3` and `int 4` may be raised by ring 3; any other `int n`
  * there is a #GP. Locks: none; idt_set_entry()'s callers take care of each other.
@@ -20,6 +21,12 @@ struct gate {
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct gate) == 16, "Intel SDM vol. 3, figure 6-8");
+_Static_assert(sizeof(struct gate) * IDT_ENTRIES == IDT_SIZE, "arch/x86/idt.h");
+
+struct idt_pointer {
+    uint16_t limit;
+    uint64_t base;
+} __attribute__((packed));
 
 #define GATE_INTERRUPT 0x8e
 #define GATE_DPL3 0x60
@@ -63,12 +70,7 @@ void idt_init(void)
 
 void idt_load(void)
 {
-    struct {
-        uint16_t limit;
-        uint64_t base;
-    } __attribute__((packed)) pointer = {sizeof(idt) - 1, (uint64_t)idt};
-
-    __asm__ volatile("lidt %0" ::"m"(pointer) : "memory");
+    idt_load_table(idt);
 }
 
 uint64_t idt_default_entry(unsigned vector)
@@ -96,4 +98,41 @@ void idt_set_entry(unsigned vector, uint64_t address)
     gate.offset_middle = (uint16_t)(address >> 16);
     __builtin_memcpy(&low, &gate, sizeof(low));
     __atomic_store_n((uint64_t __attribute__((may_alias)) *)&idt[vector], low, __ATOMIC_SEQ_CST);
+}
+
+/* --- copies --- */
+
+void idt_copy(void *table)
+{
+    __builtin_memcpy(table, idt, sizeof(idt));
+}
+
+void idt_set_entry_in(void *table, unsigned vector, uint64_t address)
+{
+    struct gate *gate = (struct gate *)table + vector;
+
+    kassert(vector < IDT_ENTRIES);
+    gate->offset_low = (uint16_t)address;
+    gate->offset_middle = (uint16_t)(address >> 16);
+    gate->offset_high = (uint32_t)(address >> 32);
+}
+
+void idt_load_table(const void *table)
+{
+    struct idt_pointer pointer = {IDT_SIZE - 1, (uint64_t)table};
+
+    __asm__ volatile("lidt %0" ::"m"(pointer) : "memory");
+}
+
+const void *idt_loaded(void)
+{
+    struct idt_pointer pointer;
+
+    __asm__ volatile("sidt %0" : "=m"(pointer));
+    return (const void *)pointer.base;
+}
+
+const void *idt_shared(void)
+{
+    return idt;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The IDT that all CPUs share.
+/* The IDT that all CPUs share, and copies of it.
  */
 #ifndef ARCH_X86_IDT_H
 #define ARCH_X86_IDT_H
@@ -18,5 +18,14 @@ uint64_t idt_current_entry(unsigned vector);
 /* Exchanges the entry of a vector in one 8-byte store, while CPUs may be taking it: so the address
  * must lie in the same 4 GiB as the stubs, i.e. in the kernel image. */
 void idt_set_entry(unsigned vector, uint64_t address);
+
+/* For a CPU that is to use one of its own: copies the shared IDT to IDT_SIZE bytes, changes an
+ * entry there, loads it on this CPU. Later changes of the shared one do not get there. */
+#define IDT_SIZE (16 * IDT_ENTRIES)
+void idt_copy(void *table);
+void idt_set_entry_in(void *table, unsigned vector, uint64_t address);
+void idt_load_table(const void *table);
+const void *idt_loaded(void); /* the one that this CPU uses */
+const void *idt_shared(void);
 
 #endif

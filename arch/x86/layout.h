@@ -7,6 +7,7 @@
  *   MMIO_BASE         device registers, uncached
  *   TEXT_ALIAS_BASE   two pages of text while they are patched, RW, NX
  *   KERNEL_BASE       the image: text RX, rodata R, data RW
+ *   CODE_BASE         code made at run time, RX, in reach of the image's text
  */
 #ifndef ARCH_X86_LAYOUT_H
 #define ARCH_X86_LAYOUT_H
@@ -22,6 +23,8 @@
 #define STACKS_BASE 0xffffc00000000000ull
 #define MMIO_BASE 0xffffd00000000000ull
 #define KERNEL_BASE 0xffffffff80000000ull
+#define CODE_BASE 0xffffffffa0000000ull
+#define CODE_END 0xffffffffb0000000ull
 
 #define PHYS_TO_VIRT(physical) ((void *)(DIRECT_MAP_BASE + (uint64_t)(physical)))
 #define VIRT_TO_PHYS(pointer) ((uint64_t)(pointer)-DIRECT_MAP_BASE) /* of the direct map */
@@ -50,5 +53,12 @@ extern char image_start[], image_end[]; /* all page aligned, virtual */
 extern char text_start[], text_end[];
 extern char rodata_start[], rodata_end[];
 extern char data_start[], data_end[]; /* data and bss */
+
+/* Whether ring 0 can execute what is there. */
+static inline _Bool layout_is_code(uint64_t address)
+{
+    return (address >= (uint64_t)text_start && address < (uint64_t)text_end) ||
+           (address >= CODE_BASE && address < CODE_END);
+}
 
 #endif

@@ -63,16 +63,11 @@
 ; NOP_JMP, IMMEDIATE. Stack: return address, struct marker_site *, values of the arguments. Changes
 ; nothing but the flags.
 FUNCTION marker_quiet_entry
-        push rbp
-        mov rbp, rsp
         PUSH_CALLER_SAVED
-        mov rdi, [rbp + WORD(2)]
-        lea rsi, [rbp + WORD(3)]
-        and rsp, -16
+        mov rdi, [rsp + WORD(10)]
+        lea rsi, [rsp + WORD(11)]
         call marker_hit
-        lea rsp, [rbp - WORD(9)]
         POP_CALLER_SAVED
-        pop rbp
         ret
 END_FUNCTION
 

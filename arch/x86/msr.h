@@ -17,6 +17,9 @@
 #define APIC_BASE_ENABLE (1ull << 11)
 #define APIC_BASE_ADDRESS 0x000ffffffffff000ull
 
+#define MSR_LBR_CORE_FROM0 0x40 /* Core 2, Atom up to Silvermont: LASTBRANCH_n_FROM_IP */
+#define MSR_LBR_CORE_TO0 0x60
+
 #define MSR_PMC0 0xc1 /* Intel: general counters, 32 bits written, sign-extended */
 
 #define MSR_PLATFORM_INFO 0xce
@@ -43,7 +46,16 @@
 #define MISC_ENABLE_PERFMON (1ull << 7)
 #define MISC_ENABLE_BTS_UNAVAILABLE (1ull << 11)
 
-#define MSR_LBR_SELECT 0x1c8
+#define MSR_LBR_SELECT 0x1c8 /* each bit keeps a kind of branch out; AMD's has the same */
+#define LBR_SELECT_NOT_KERNEL (1ull << 0)
+#define LBR_SELECT_NOT_USER (1ull << 1)
+#define LBR_SELECT_NOT_CONDITIONAL (1ull << 2)
+#define LBR_SELECT_NOT_DIRECT_CALL (1ull << 3)
+#define LBR_SELECT_NOT_INDIRECT_CALL (1ull << 4)
+#define LBR_SELECT_NOT_RETURN (1ull << 5)
+#define LBR_SELECT_NOT_INDIRECT_JUMP (1ull << 6)
+#define LBR_SELECT_NOT_DIRECT_JUMP (1ull << 7)
+#define LBR_SELECT_NOT_FAR (1ull << 8)
 #define MSR_LBR_TOS 0x1c9
 
 #define MSR_DEBUGCTL 0x1d9
@@ -79,14 +91,26 @@
 #define MSR_X2APIC_BASE 0x800 /* + the offset of the xAPIC register / 16 */
 
 #define MSR_LBR_INFO0 0xdc0
+#define LBR_INFO_CYCLES 0xffffull
+#define LBR_INFO_ABORT (1ull << 61)
+#define LBR_INFO_IN_TX (1ull << 62)
+#define LBR_INFO_MISPREDICTED (1ull << 63)
 
+#define MSR_ARCH_LBR_INFO0 0x1200
+#define ARCH_LBR_INFO_CYCLES_VALID (1ull << 60) /* else as LBR_INFO_* */
 #define MSR_ARCH_LBR_CTL 0x14ce
 #define ARCH_LBR_CTL_ENABLE (1ull << 0)
 #define ARCH_LBR_CTL_KERNEL (1ull << 1)
 #define ARCH_LBR_CTL_USER (1ull << 2)
-#define ARCH_LBR_CTL_BRANCHES (0x7full << 16)
-#define MSR_ARCH_LBR_DEPTH 0x14cf
-#define MSR_ARCH_LBR_INFO0 0x1200
+#define ARCH_LBR_CTL_CONDITIONAL (1ull << 16)
+#define ARCH_LBR_CTL_DIRECT_JUMP (1ull << 17)
+#define ARCH_LBR_CTL_INDIRECT_JUMP (1ull << 18)
+#define ARCH_LBR_CTL_DIRECT_CALL (1ull << 19)
+#define ARCH_LBR_CTL_INDIRECT_CALL (1ull << 20)
+#define ARCH_LBR_CTL_RETURN (1ull << 21)
+#define ARCH_LBR_CTL_OTHER (1ull << 22)
+#define ARCH_LBR_CTL_BRANCHES (0x7full << 16) /* all of these */
+#define MSR_ARCH_LBR_DEPTH 0x14cf             /* a write clears all records */
 #define MSR_ARCH_LBR_FROM0 0x1500
 #define MSR_ARCH_LBR_TO0 0x1600
 
@@ -113,6 +137,10 @@
 #define MSR_KERNEL_GS_BASE 0xc0000102
 #define MSR_TSC_AUX 0xc0000103
 
+#define MSR_AMD_LBR_SELECT 0xc000010e
+#define MSR_AMD_DBG_EXTN_CFG 0xc000010f
+#define AMD_DBG_EXTN_CFG_LBRV2 (1ull << 6)
+
 #define MSR_AMD_PERF_GLOBAL_STATUS 0xc0000300
 #define MSR_AMD_PERF_GLOBAL_CTRL 0xc0000301
 #define MSR_AMD_PERF_GLOBAL_STATUS_CLEAR 0xc0000302
@@ -125,6 +153,12 @@
 
 #define MSR_AMD_EVTSEL0 0xc0010200 /* then PMC0, EVTSEL1, PMC1 … */
 #define MSR_AMD_PMC0 0xc0010201
+
+#define MSR_AMD_LBR_FROM0 0xc0010300 /* then TO0, FROM1, TO1 … */
+#define AMD_LBR_FROM_MISPREDICTED (1ull << 63)
+#define MSR_AMD_LBR_TO0 0xc0010301
+#define AMD_LBR_TO_SPECULATIVE (1ull << 62)
+#define AMD_LBR_TO_VALID (1ull << 63)
 
 static inline uint64_t msr_read(uint32_t msr)
 {
@@ -139,7 +173,8 @@ static inline void msr_write(uint32_t msr, uint64_t value)
                      : "memory");
 }
 
-/* An instruction at `fault` that raises #GP in ring 0 goes on at `resume` (trap.c looks it up). */
+/* An instruction at `fault` that raises #GP or #PF in ring 0 goes on at `resume` (trap.c looks it
+ * up). */
 #define FIXUP_ENTRY(fault, resume)                                                                 \
     ".pushsection .fixups, \"a\"\n\t.quad " #fault ", " #resume "\n\t.popsection\n\t"
 

@@ -23,6 +23,7 @@
 static uint64_t kernel_root;
 static struct spinlock stacks_lock = SPINLOCK_INIT(LOCK_STACKS, "kernel stacks");
 static uint64_t next_stack = STACKS_BASE; /* stacks_lock */
+static uint64_t next_code = CODE_BASE;    /* stacks_lock */
 static uint64_t next_device = MMIO_BASE;  /* boot only */
 
 struct free_stack {
@@ -214,6 +215,24 @@ void *paging_map_device(uint64_t physical, uint64_t size)
     return (void *)(address + offset);
 }
 
+/* The image's part of the kernel half is there already, so all address spaces see this. */
+uint64_t paging_map_code(uint64_t physical, uint64_t size)
+{
+    bool enabled = spin_lock_irq(&stacks_lock);
+    uint64_t start = next_code, offset = 0;
+    if (size <= CODE_END - start)
+        while (offset < size &&
+               paging_map(kernel_root, start + offset, physical + offset, PT_GLOBAL))
+            offset += PAGE_SIZE;
+    bool mapped = offset >= size;
+    if (mapped)
+        next_code = start + size;
+    for (; !mapped && offset > 0; offset -= PAGE_SIZE)
+        paging_unmap(kernel_root, start + offset - PAGE_SIZE); /* never used: nothing to flush */
+    spin_unlock_irq(&stacks_lock, enabled);
+    return mapped ? start : 0;
+}
+
 uint8_t *paging_open_text(uint64_t address)
 {
     uint64_t page = address & PAGE_MASK;
@@ -307,6 +326,8 @@ const char *paging_describe(uint64_t address)
         return "kernel text";
     if (address >= (uint64_t)rodata_start && address < (uint64_t)rodata_end)
         return "kernel read-only data";
+    if (address >= CODE_BASE)
+        return "code made at run time";
     return address >= KERNEL_BASE ? "kernel data" : "device registers";
 }
 

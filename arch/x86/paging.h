@@ -41,6 +41,11 @@ void paging_clear_user(uint64_t root); /* all entries of the user half not prese
 /* Device registers; never unmapped. Panics when the region is full. */
 void *paging_map_device(uint64_t physical, uint64_t size);
 
+/* Maps code that was written through the direct map: whole pages of physical memory, readable and
+ * executable, never writable at that address, within 2 GiB of the image; never unmapped. 0 when
+ * memory or the region has run out. Locks: its own. */
+uint64_t paging_map_code(uint64_t physical, uint64_t size);
+
 /* A kernel stack of `size` bytes (whole pages) with a guard page below; its lowest address, or
  * NULL. Stacks are reused, never unmapped, so no shootdown. Locks: its own. */
 void *paging_alloc_stack(uint64_t size);

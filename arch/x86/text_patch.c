@@ -13,6 +13,7 @@
 #include "arch/x86/layout.h"
 #include "arch/x86/paging.h"
 #include "kernel/err.h"
+#include "kernel/marker.h"
 #include "kernel/panic.h"
 #include "kernel/string.h"
 #include "kernel/upcalls.h"
@@ -157,6 +158,7 @@ static void write_batch(const struct text_patch *patches, size_t count)
 static int apply(struct text_patch *patches, size_t count, uint64_t *bad)
 {
     sort(patches, count);
+    MARKER(text_patch, MARKER_ARG(count, count), MARKER_ARG(first, (void *)patches[0].address));
     for (size_t i = 0; i < count; i++) {
         int error = verify(&patches[i], i + 1 < count ? &patches[i + 1] : NULL);
         if (error && bad)
@@ -168,6 +170,7 @@ static int apply(struct text_patch *patches, size_t count, uint64_t *bad)
     __atomic_store_n(&batch.patches, patches, __ATOMIC_RELEASE);
     write_batch(patches, count);
     __atomic_store_n(&batch.patches, NULL, __ATOMIC_RELEASE);
+    MARKER(text_patched, MARKER_ARG(count, count));
     stats.batches++;
     stats.patches += count;
     return 0;

@@ -207,11 +207,21 @@ void timer_init(void)
 
 /* --- reading the clock --- */
 
-uint64_t timer_now_ns(void)
+uint64_t timer_tsc_to_ns(uint64_t tsc)
 {
-    uint64_t elapsed = cpu_rdtsc() - tsc_start;
+    uint64_t elapsed = tsc - tsc_start;
     /* On a CPU whose TSC lags behind the boot CPU's, the first moments are time 0. */
     return (int64_t)elapsed < 0 ? 0 : scale_apply(elapsed, tsc_to_ns);
+}
+
+uint64_t timer_now_ns(void)
+{
+    return timer_tsc_to_ns(cpu_rdtsc());
+}
+
+uint64_t timer_tsc_hz(void)
+{
+    return tsc_hz;
 }
 
 uint64_t timer_tsc_khz(void)

@@ -13,8 +13,10 @@
 void timer_init(void);
 void timer_setup_cpu(void); /* on every CPU: TSC-deadline where offered, else LAPIC one-shot */
 
-uint64_t timer_now_ns(void); /* since timer_init; monotonic per CPU; any context */
+uint64_t timer_now_ns(void);            /* since timer_init; monotonic per CPU; any context */
+uint64_t timer_tsc_to_ns(uint64_t tsc); /* on the same scale; a time before it is 0 */
 uint64_t timer_tsc_khz(void);
+uint64_t timer_tsc_hz(void);
 const char *timer_reference_name(void); /* "HPET", "ACPI PM timer", "PIT" */
 const char *timer_event_name(void);     /* "TSC-deadline", "LAPIC one-shot" */
 

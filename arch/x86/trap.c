@@ -13,6 +13,7 @@
 #include "arch/x86/devices.h"
 #include "arch/x86/frame.h"
 #include "arch/x86/layout.h"
+#include "arch/x86/msr.h"
 #include "arch/x86/text_patch.h"
 #include "arch/x86/text_probe.h"
 #include "arch/x86/trap.h"
@@ -26,7 +27,7 @@
 /* DR6 with nothing reported: the bits that read as 1. */
 #define DR6_CLEAR 0xffff0ff0ull
 
-/* Where ring 0 goes on after a #GP: msr_read_safe() and the like (arch/x86/msr.h). */
+/* Where ring 0 goes on after a #GP or #PF: msr_read_safe() and the like (arch/x86/msr.h). */
 struct fixup {
     uint64_t fault;
     uint64_t resume;
@@ -45,7 +46,7 @@ static bool is_external(const struct trap_frame *frame)
     return frame->vector >= FIRST_EXTERNAL_VECTOR && frame->vector < VECTOR_SYSCALL;
 }
 
-static bool apply_fixup(struct trap_frame *frame)
+bool trap_apply_fixup(struct trap_frame *frame)
 {
     const struct fixup *end = fixups_end;
 
@@ -55,6 +56,23 @@ static bool apply_fixup(struct trap_frame *frame)
             return true;
         }
     return false;
+}
+
+bool trap_read_safe(uint64_t address, uint64_t *value)
+{
+    uint64_t read;
+    uint32_t done;
+
+    __asm__ volatile("xor %1, %1\n"
+                     "1:\n\tmov (%2), %0\n\t"
+                     "mov $1, %1\n"
+                     "2:\n\t" FIXUP_ENTRY(1b, 2b)
+                     : "=&r"(read), "=&r"(done)
+                     : "r"(address)
+                     : "memory");
+    if (done)
+        *value = read;
+    return done;
 }
 
 static bool user_rip_is_canonical(const struct trap_frame *frame)
@@ -146,7 +164,7 @@ static void handle_exception(struct trap_frame *frame, uint64_t cr2)
         upcall_syscall(frame);
         return;
     case VECTOR_GENERAL_PROTECTION:
-        if (!frame_from_user(frame) && apply_fixup(frame))
+        if (!frame_from_user(frame) && trap_apply_fixup(frame))
             return;
         break;
     case VECTOR_DOUBLE_FAULT: /* from ring 3, too: the kernel's stack is not there */

@@ -95,6 +95,8 @@ $(eval $(call host_test,lbr_model,$(PMU_FILES)))
 $(eval $(call host_test,lbr_registers,$(INSN_FILES) $(PMU_FILES) tools/qemu-pmu/pmu_classify.c))
 $(eval $(call host_test,oracle_thread,$(INSN_FILES) \
     $(addprefix tools/qemu-pmu/pmu_,classify.c oracle_thread.c)))
+$(eval $(call host_test,lbr_stub,arch/x86/lbr_stub.c $(INSN_FILES)))
+$(eval $(call host_test,lbr_models,arch/x86/lbr_models.c arch/x86/lbr_records.c))
 $(eval $(call host_test,text_code,arch/x86/text_code.c $(INSN_FILES) tests/host/host_panic.c))
 $(eval $(call host_test,log_file,$(LOG_FILES) $(LOG_MAKER_FILES)))
 $(eval $(call host_test,log_check,replay/log_check.c $(LOG_FILES) $(LOG_MAKER_FILES)))
@@ -104,6 +106,8 @@ $(eval $(call host_test,fuzz_corpus,$(LOG_FILES) tests/fuzz/fuzz_log.c $(LOG_MAK
     replay/log_check.c kernel/format.c kernel/names.c arch/x86/vectors.c))
 $(eval $(call host_test,send,kernel/send_text.c kernel/hash.c kernel/format.c))
 $(HOST_TEST_BUILD)/test_send: build/tools/receive # which the test runs
+$(eval $(call host_test,flight_ring,kernel/flight_ring.c))
+$(eval $(call host_test,ctf,kernel/ctf.c kernel/flight_ring.c kernel/format.c))
 $(eval $(call host_test,store,$(STORE_FILES)))
 $(eval $(call host_test,store_damage,$(STORE_FILES)))
 $(eval $(call host_test,store_crash,$(STORE_FILES)))

@@ -17,7 +17,45 @@ __asm__(".section .rodata\n"
 extern const uint32_t ksyms_start[];
 
 /* Host addresses: no address of the kernel lies between them. */
-char image_start[1], image_end[1];
+char image_start[1], image_end[1], text_start[1], text_end[1];
+
+/* Rows: 0x100000 a.c:10; 0x100020 a.c:7; 0x100150 b.asm:300; 0x100151 no code; 0x100160 a.c:1. */
+__asm__(".section .rodata\n"
+        ".balign 4\n"
+        "lines_table:\n"
+        ".long 5, 3, 0, 1, 5, 11\n"
+        ".ascii \"\\0a.c\\0b.asm\\0\"\n"
+        ".byte 0x80, 0x80, 0x40, 0x29, 1\n" /* +0x100000, line +10, file 1 */
+        ".byte 0x20, 0x0a\n"                /* +0x20, line -3 */
+        ".byte 0xb0, 0x02, 0x95, 0x09, 2\n" /* +0x130, line +293, file 2 */
+        ".byte 1, 0xaf, 0x09, 0\n"          /* +1, line -300, file 0 */
+        ".byte 0x0f, 5, 1\n"                /* +15, line +1, file 1 */
+        ".text\n");
+extern const uint32_t lines_table[];
+
+static void expect_line(uint32_t offset, const char *file, uint32_t line)
+{
+    const char *found = NULL;
+    uint32_t found_line = 0;
+    bool result = line_table_find(lines_table, offset, &found, &found_line);
+
+    ok(result == (file != NULL), "0x%x has %s line", offset, file ? "a" : "no");
+    is_string(found, file, "file at 0x%x", offset);
+    is_u64(found_line, line, "line at 0x%x", offset);
+}
+
+static void test_lines(void)
+{
+    expect_line(0, NULL, 0);
+    expect_line(0xfffff, NULL, 0);
+    expect_line(0x100000, "a.c", 10);
+    expect_line(0x10001f, "a.c", 10);
+    expect_line(0x100020, "a.c", 7);
+    expect_line(0x100150, "b.asm", 300);
+    expect_line(0x100151, NULL, 0);
+    expect_line(0x100160, "a.c", 1);
+    expect_line(UINT32_MAX, "a.c", 1);
+}
 
 static void expect_find(const uint32_t *table, uint32_t offset, const char *name, uint32_t start)
 {
@@ -105,6 +143,7 @@ static void test_sizes(void)
 int main(void)
 {
     test_find();
+    test_lines();
     test_empty();
     test_address();
     test_outside();

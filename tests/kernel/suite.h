@@ -30,11 +30,13 @@ struct suite {
     S(processes)                                                                                   \
     S(recorder)                                                                                    \
     S(branches)                                                                                    \
+    S(lbr)                                                                                         \
     S(disk)                                                                                        \
     S(recording_file)                                                                              \
     S(marker)                                                                                      \
     S(probes)                                                                                      \
-    S(probe_load)
+    S(probe_load)                                                                                  \
+    S(flight)
 
 #define S(name) extern const struct suite suite_##name;
 SUITE_TABLE(S)

@@ -48,6 +48,8 @@
     X(pf_read, "#PF", "load from an unmapped page")                                                \
     X(pf_write, "#PF", "store to an unmapped page")                                                \
     X(pf_exec, "#PF", "jump to an unmapped page")                                                  \
+    X(jump_middle, "#PF", "call through a pointer into the middle of a function")                  \
+    X(ret_smashed, "#PF", "return to an address that was overwritten")                             \
     X(pf_kernel_read, "#PF", "load from a kernel address")                                         \
     X(pf_kernel_write, "#PF", "store to a kernel address")                                         \
     X(pf_kernel_exec, "#PF", "jump to a kernel address")                                           \

@@ -42,6 +42,27 @@ RAISE ud_lock                       ; lock before an instruction that cannot hav
     db 0xf0, 0x90
 RAISE_END
 
+; An ordinary function, but for who calls it.
+victim:
+    xor eax, eax
+    test rdi, rdi
+    jz .none
+    mov rcx, [rdi]
+.middle:
+    mov rax, [rcx + 8]              ; RCX is whatever the caller left there
+.none:
+    ret
+
+RAISE jump_middle
+    lea rax, [victim.middle]
+    mov ecx, 0x5ace
+    call rax
+RAISE_END
+
+RAISE ret_smashed
+    mov qword [rsp], 0x5bad0000
+RAISE_END
+
 RAISE bp
     int3
 RAISE_END
