@@ -103,7 +103,7 @@ sub compare {
     return scalar keys %all;
 }
 
-my ($records, $values, $verdict) = (0, 0, 'no verdict');
+my ($records, $values, $verdict) = (0, 0, '');
 @ARGV == 2 or fail('usage: compare_records.pl FILE FILE');
 my @files = map { open my $file, '<:raw', $_ or fail("$_: $!"); $file } @ARGV;
 while (1) {
@@ -113,5 +113,5 @@ while (1) {
     $verdict = $left->{'.verdict'} // $verdict;
     $values += compare(++$records, $left, $right);
 }
-$verdict =~ s/^text //;
+fail('no verdict') unless $verdict =~ s/^text //;
 print "$records records, $values values, $verdict\n";
