@@ -71,7 +71,10 @@ for build in clang debug clang-debug; do
 done
 
 # The other ends of a run.
-kernel_run boot-failing RUN="no-such-command; poweroff"
+kernel_run boot-failing RUN="help; no-such-command; poweroff"
+tap_check "help: its lines fit the screen" \
+    awk '/^  / { lines++; if (length > 79) { print; wide++ } } END { exit lines < 40 || wide > 0 }' \
+    "$KERNEL_LOG"
 tap_check "a command that fails ends the run as failed" test "$(kernel_end)" = failed
 tap_check "and run-qemu.sh says so by its status" test $KERNEL_STATUS -eq 1
 kernel_run boot-panic RUN="panic gp; poweroff"
