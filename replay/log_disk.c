@@ -234,14 +234,17 @@ int log_disk_flush(struct log_disk_file *file)
     return error;
 }
 
-uint64_t log_disk_room(const struct log_disk_file *file)
+int log_disk_room(const struct log_disk_file *file, uint64_t *room)
 {
     struct store *store;
-    if (store_disk_open(&store) != 0)
-        return 0;
-    uint64_t room = store_room(store);
+    int error = store_disk_open(&store);
+    *room = 0;
+    if (error)
+        return error;
+    uint64_t free = store_room(store);
     store_disk_release();
-    return room > file->used ? room - file->used : 0;
+    *room = free > file->used ? free - file->used : 0;
+    return 0;
 }
 
 int log_disk_close(struct log_disk_file *file, bool complete)
@@ -325,6 +328,7 @@ static int load(const struct store *store, const struct store_entry *entry, stru
 int log_disk_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX])
 {
     struct store *store;
+    *out = NULL;
     string_copy(reason, "out of memory", RECORDING_REASON_MAX);
     int error = store_disk_open(&store);
     if (error)

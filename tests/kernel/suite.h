@@ -33,6 +33,7 @@ struct suite {
     S(lbr)                                                                                         \
     S(disk)                                                                                        \
     S(recording_file)                                                                              \
+    S(recording_damage)                                                                            \
     S(marker)                                                                                      \
     S(probes)                                                                                      \
     S(probe_load)                                                                                  \
