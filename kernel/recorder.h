@@ -62,8 +62,8 @@ struct recorder {
      * changed. Between object_commit() of the change and object_leave(). */
     bool (*revoke)(struct thread *thread, uint64_t start, uint64_t length);
 
-    /* Whether a view of the process still maps the locked page. After revoke() none does, unless a
-     * replayed log says so wrongly. */
+    /* Whether a thread that may still use it has the locked page in its view. After revoke() none
+     * has, unless a replayed log says so wrongly. */
     bool (*page_is_held)(struct thread *thread, const struct user_page *page);
 
     /* Recording: logs value and returns it. Replay: returns what was logged. */

@@ -185,6 +185,7 @@ static void say_removed(const struct store_entry *entry, void *argument)
 {
     (void)argument;
     printk("disk: %s was not saved and makes room\n", entry->name);
+    recording_forget_file(entry->name);
 }
 
 static int create(struct log_disk_file *file, const char *program)
@@ -345,7 +346,8 @@ void log_disk_adopt(const char *name, struct recording *recording)
     if (store_disk_open(&store) == 0) {
         const struct store_entry *entry = store_find(store, name);
         if (entry) {
-            recording->backing = backing_of(entry);
+            if (!recording->backing.load) /* else its blocks lie elsewhere, in another order */
+                recording->backing = backing_of(entry);
             set_file(recording, entry);
         }
         store_disk_release();
@@ -361,6 +363,8 @@ int log_disk_delete(const char *name)
     if (error)
         return error;
     error = store_delete(store, name);
+    if (!error)
+        recording_forget_file(name);
     store_disk_release();
     return error;
 }

@@ -37,7 +37,8 @@ int log_disk_close(struct log_disk_file *file, bool complete);
 
 /* name NULL: the newest. ERR_NOT_FOUND, and as recording_read. */
 int log_disk_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX]);
-/* The recording is all in that file: blocks that have left memory come from there. */
+/* The recording is all in that file: blocks that have left memory come from there, unless it was
+ * read from another one. Lock order: the store's mutex, the registry's. */
 void log_disk_adopt(const char *name, struct recording *recording);
 int log_disk_delete(const char *name);
 int log_disk_keep(const char *name);

@@ -132,9 +132,8 @@ static bool take_thread(struct loader *loader)
     if (!out->fpu)
         return false;
     fill_thread(out, &thread);
-    fpu_init_area(PHYS_TO_VIRT(out->fpu));
-    memcpy(PHYS_TO_VIRT(out->fpu), loader->item.payload + sizeof(thread), thread.fpu_bytes);
-    if (!fpu_area_is_valid(PHYS_TO_VIRT(out->fpu)))
+    if (!fpu_load_area(PHYS_TO_VIRT(out->fpu), loader->item.payload + sizeof(thread),
+                       thread.fpu_bytes))
         return refuse(loader, "a thread's FPU state is out of range");
     return true;
 }

@@ -282,12 +282,14 @@ void replay_order_done(struct rec_thread *rec)
         replay_event_done(rec);
 }
 
-/* Nobody is given the page meanwhile: that takes its lock (page_of_promotion). */
+/* Nobody is given the page meanwhile: that takes its lock (page_of_promotion). Threads that have
+ * ended use their views no more; one that is about to end may still be counted. */
 bool replay_page_is_held(struct session *session, const struct user_page *page)
 {
     uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < slots; i++)
-        if (view_rights(session_slot(session, i), page->address) != LOG_RIGHTS_NONE)
+        if (__atomic_load_n(&session_slot(session, i)->thread, __ATOMIC_ACQUIRE) &&
+            view_rights(session_slot(session, i), page->address) != LOG_RIGHTS_NONE)
             return true;
     return false;
 }
