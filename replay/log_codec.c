@@ -151,6 +151,8 @@ static uint64_t get_varint(struct reader *reader)
         uint8_t byte = get_u8(reader);
         if (shift == 63 && byte > 1)
             break;
+        if (shift && byte == 0) /* put_varint writes no such group */
+            offend(reader, "number longer than it need be");
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (!(byte & 0x80))
             return value;

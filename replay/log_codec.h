@@ -33,7 +33,8 @@ struct log_coder {
 size_t log_encode(struct log_coder *coder, const struct log_event *event, uint8_t *out);
 
 /* Reads one event from bytes[0 … size). Returns its length, or 0 with *reason set: unknown kind,
- * number too long, value out of range, cut off. Fields that the kind does not have are 0. */
+ * number too long or longer than it need be, value out of range, cut off. Fields that the kind does
+ * not have are 0. */
 size_t log_decode(struct log_coder *coder, const uint8_t *bytes, size_t size,
                   struct log_event *event, const char **reason);
 

@@ -7,6 +7,7 @@
 
 #define USER_LIMIT (1ull << 47)
 #define PROT_ALL 7
+#define FXSAVE_BYTES 512 /* XSAVE's area begins with those */
 
 const char *log_chunk_name(unsigned kind)
 {
@@ -74,6 +75,14 @@ uint32_t log_chunk_seal(void *bytes, enum log_chunk_kind kind, uint32_t slot, ui
 
 /* --- reading: one chunk --- */
 
+static bool all_zero(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
 const char *log_chunk_check(const void *bytes, uint32_t size, enum log_chunk_kind kind,
                             uint64_t file_id)
 {
@@ -137,10 +146,8 @@ static bool read_chunk(struct log_reader *reader, uint8_t *buffer)
         return bad(reader, "cannot be read");
     if (checksum(chunk, total) != chunk->crc)
         return bad(reader, "wrong checksum");
-    for (uint32_t i = (uint32_t)sizeof(*chunk) + chunk->length; i < total; i++)
-        if (buffer[i])
-            return bad(reader, "padding is not zero");
-    return true;
+    uint32_t used = (uint32_t)sizeof(*chunk) + chunk->length;
+    return all_zero(buffer + used, total - used) || bad(reader, "padding is not zero");
 }
 
 /* --- reading: rules, by kind. Each gets a payload of at least the kind's structure. --- */
@@ -148,6 +155,14 @@ static bool read_chunk(struct log_reader *reader, uint8_t *buffer)
 static bool text_ends(const char *text, size_t size)
 {
     return memchr(text, 0, size) != NULL;
+}
+
+static bool arguments_there(const struct log_header *header)
+{
+    uint32_t words = 0;
+    for (size_t i = 0; i < sizeof(header->arguments); i++)
+        words += header->arguments[i] == 0;
+    return header->argument_count <= words;
 }
 
 static const char *header_error(const struct log_header *header)
@@ -171,6 +186,12 @@ static const char *header_error(const struct log_header *header)
 #undef TEXT
     if (header->arguments[sizeof(header->arguments) - 1])
         return "header: text without an end: arguments";
+    if (!arguments_there(header))
+        return "header: more arguments than there is room for";
+    if (header->program_bytes == 0 && !all_zero(header->program_hash, sizeof(header->program_hash)))
+        return "header: hash of a program of no bytes";
+    if (header->fpu_bytes < FXSAVE_BYTES || header->fpu_bytes > LOG_PAGE_SIZE)
+        return "header: wrong size of the FPU state";
     if (header->output_used > sizeof(header->output_block) || header->output_digest_size != 16)
         return "header: bad state of the output's hash";
     return NULL;
@@ -206,7 +227,7 @@ static const char *take_thread(struct log_reader *reader, const struct log_item 
     if (item->chunk.slot != reader->found.threads)
         return "threads of the checkpoint are out of order";
     if (thread.fpu_bytes != item->chunk.length - sizeof(thread) ||
-        thread.fpu_bytes != reader->header.fpu_bytes || thread.fpu_bytes > LOG_PAGE_SIZE)
+        thread.fpu_bytes != reader->header.fpu_bytes)
         return "wrong size of the FPU state";
     reader->found.threads++;
     reader->slots = reader->found.threads;
@@ -221,6 +242,8 @@ static const char *take_page(struct log_reader *reader, const struct log_item *i
         return "page out of range";
     if (page.address < reader->last_page)
         return "pages are out of order";
+    if (all_zero(item->payload + sizeof(page), LOG_PAGE_SIZE))
+        return "a page of zeroes";
     reader->last_page = page.address + 1;
     reader->found.pages++;
     return NULL;
@@ -254,6 +277,14 @@ static const char *take_block(struct log_reader *reader, const struct log_item *
     return NULL;
 }
 
+/* Fields that say the same, and what is only said of a process that ended, was killed. */
+static bool end_consistent(const struct log_end *end)
+{
+    return end->complete == (end->reason[0] == 0) &&
+           (end->ended || (!end->killed && !end->exit_status)) &&
+           (end->killed || end->end_reason[0] == 0);
+}
+
 static const char *take_end(struct log_reader *reader, const struct log_item *item)
 {
     memcpy(&reader->end, item->payload, sizeof(reader->end));
@@ -262,6 +293,8 @@ static const char *take_end(struct log_reader *reader, const struct log_item *it
         !text_ends(end->reason, sizeof(end->reason)) ||
         !text_ends(end->end_reason, sizeof(end->end_reason)))
         return "end out of range";
+    if (!end_consistent(end))
+        return "end contradicts itself";
     if (end->slots > LOG_MAX_SLOTS || end->slots < reader->slots ||
         item->chunk.length != sizeof(*end) + end->slots * sizeof(struct log_end_thread))
         return "wrong number of threads at the end";
@@ -277,10 +310,7 @@ static const char *take_end(struct log_reader *reader, const struct log_item *it
 static const char *take_pad(struct log_reader *reader, const struct log_item *item)
 {
     (void)reader;
-    for (uint32_t i = 0; i < item->chunk.length; i++)
-        if (item->payload[i])
-            return "padding is not zero";
-    return NULL;
+    return all_zero(item->payload, item->chunk.length) ? NULL : "padding is not zero";
 }
 
 /* When a kind may come. */

@@ -11,7 +11,8 @@ cd "$(dirname "$0")/.."
 
 # The settings of a `make run` and of an outer make are not the tests'.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-unset RUN APPEND CPUS MEM MACHINE CPU ACCEL TIMEOUT KERNEL PROGRAMS
+unset RUN APPEND CPUS MEM MACHINE CPU ACCEL TIMEOUT KERNEL PROGRAMS LOGS EXPORT
+unset DISK DISK_SIZE DISK_DEVICE DISK_READONLY
 
 # In this order: what is quick and what the rest needs come first. build.sh bails out when there is
 # no kernel to test.

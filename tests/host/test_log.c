@@ -212,6 +212,11 @@ static void test_refusals(void)
             0x80, 0x80, 0x80, 0x80, 2);
     REFUSED("eleven groups", "number of more than 64 bits", SAME(EXIT), 0x80, 0x80, 0x80, 0x80,
             0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0);
+    REFUSED("a needless group", "number longer than it need be", SAME(EXIT), 0x80, 0);
+    REFUSED("ten groups, the last one needless", "number longer than it need be", SAME(EXIT), 0x80,
+            0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0);
+    REFUSED("a needless group of a difference", "number longer than it need be", SAME(DEMOTE), 0x82,
+            0, 0);
     REFUSED("65 dependencies", "too many dependencies", SAME(ORDER), 0, LOG_MAX_DEPS + 1);
     REFUSED("slot 64", "dependency out of range", SAME(ORDER), 0, 1, LOG_MAX_SLOTS, 1);
     REFUSED("event 0", "dependency out of range", SAME(ORDER), 0, 1, 1, 0);

@@ -67,7 +67,7 @@ static void put_checkpoint(const struct script *script)
     struct {
         struct log_page page;
         uint8_t contents[LOG_PAGE_SIZE];
-    } page = {.page.address = script->page ? script->page : 0x402000};
+    } page = {.page.address = script->page ? script->page : 0x402000, .contents = {1}};
     struct log_begin begin = {2, script->first_only ? 1 : threads_of(script), 1};
 
     memcpy(header.magic, LOG_FILE_MAGIC, sizeof header.magic);

@@ -213,14 +213,16 @@ static const char *type_name(const char *type, const char *count, char *out, siz
     return out;
 }
 
-/* *at: where the structure's table goes on. Its next row must describe the field. */
+/* *at: where the structure's table goes on. Its next row must describe the field. form: "" where
+ * the table has no such column. */
 static bool row_is(const char **at, size_t offset, size_t size, const char *type, const char *count,
-                   const char *name)
+                   const char *name, const char *form)
 {
     char row[128], text[64];
 
-    snprintf(row, sizeof row, "| %zu | %zu | %s | %s |", offset, size,
-             type_name(type, count, text, sizeof text), name);
+    snprintf(row, sizeof row, "| %zu | %zu | %s | %s |%s%s%s", offset, size,
+             type_name(type, count, text, sizeof text), name, *form ? " " : "", form,
+             *form ? " |" : "");
     const char *line = *at ? strchr(*at, '\n') : NULL;
     *at = line ? line + 1 : NULL;
     bool same = *at && !strncmp(*at, row, strlen(row));
@@ -251,7 +253,8 @@ static void test_tables(const char *text)
     bool right;
 
 #define F(type, name, count, form)                                                                 \
-    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, #count, #name);
+    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, #count,       \
+                    #name, #form);
 #define STRUCT(name, FIELDS, bytes)                                                                \
     {                                                                                              \
         typedef struct log_##name layout;                                                          \
@@ -267,7 +270,7 @@ static void test_tables(const char *text)
     at = find_table(text, "\nThe head:\n");
     right = at != NULL;
 #define F(type, name)                                                                              \
-    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, "", #name);
+    right &= row_is(&at, offsetof(layout, name), sizeof(((layout *)0)->name), #type, "", #name, "");
     F(uint32_t, magic)
     F(uint16_t, kind)
     F(uint16_t, slot)
@@ -277,6 +280,27 @@ static void test_tables(const char *text)
     F(uint64_t, sequence)
 #undef F
     ok(right && table_ended(at), DESCRIPTION " describes the fields of a chunk");
+}
+
+static void test_limits(const char *text)
+{
+    const struct {
+        const char *format;
+        uint64_t value;
+    } said[] = {
+        {"`LOG_EVENT_MAX_BYTES` (%llu)", LOG_EVENT_MAX_BYTES},
+        {"of at most %llu bytes of coded events", LOG_BLOCK_BYTES},
+        {"how many, 1 … %llu |", LOG_BLOCK_BYTES},
+        {"of the payload, at most %llu |", LOG_CHUNK_MAX - sizeof(struct log_chunk)},
+        {"threads, 1 … %llu,", LOG_MAX_SLOTS},
+        {"how many, at most %llu; for each:", LOG_MAX_DEPS},
+    };
+
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        char sentence[128];
+        snprintf(sentence, sizeof sentence, said[i].format, (unsigned long long)said[i].value);
+        ok(strstr(text, sentence), DESCRIPTION " says: %.20s…", sentence);
+    }
 }
 
 /* A line of the example, as "00000010: 13 70 …". */
@@ -324,6 +348,7 @@ int main(void)
 
     test_digest();
     test_tables(text);
+    test_limits(text);
     test_example(text);
     free(text);
     return done();

@@ -120,11 +120,12 @@ static void refused(const char *what, const char *reason)
 }
 
 /* BREAK(what, reason, change…): the small file with that change, everything else right. */
-#define BREAK(what, reason, ...)                                                                   \
+#define BREAK(what, reason, ...) BREAK_AS(NUMBERED, what, reason, __VA_ARGS__)
+#define BREAK_AS(sealing, what, reason, ...)                                                       \
     do {                                                                                           \
         load(&small);                                                                              \
         __VA_ARGS__;                                                                               \
-        refused(what, reason);                                                                     \
+        refused_sealed(sealing, what, reason);                                                     \
     } while (0)
 #define FIRST(kind, name) ((struct log_##name *)payload(find(LOG_CHUNK_##kind, 0)))
 #define NTH(kind, name, more) ((struct log_##name *)payload(find(LOG_CHUNK_##kind, more)))
@@ -145,21 +146,13 @@ static void test_heads(void)
     BREAK("events of thread 64", "thread out of range",
           head(find(LOG_CHUNK_STREAM, 0))->slot = LOG_MAX_SLOTS);
 
-    load(&small);
-    erase(2);
-    refused_sealed(KEEP_NUMBERS, "a chunk is missing", "chunks are missing or out of order");
-    load(&small);
-    swap(1, 2);
-    refused_sealed(KEEP_NUMBERS, "two are swapped", "chunks are missing or out of order");
-    load(&small);
-    head(0)->sequence = 1;
-    refused_sealed(KEEP_NUMBERS, "the first is number 1", "chunks are missing or out of order");
-    load(&small);
-    head(2)->crc ^= 0x100;
-    refused_sealed(KEEP_CHECKSUMS, "another checksum", "wrong checksum");
-    load(&small);
-    parts.chunk[2][sizeof(struct log_chunk) + 8] ^= 1;
-    refused_sealed(KEEP_CHECKSUMS, "another payload", "wrong checksum");
+    const char *missing = "chunks are missing or out of order";
+    BREAK_AS(KEEP_NUMBERS, "a chunk is missing", missing, erase(2));
+    BREAK_AS(KEEP_NUMBERS, "two are swapped", missing, swap(1, 2));
+    BREAK_AS(KEEP_NUMBERS, "the first is number 1", missing, head(0)->sequence = 1);
+    BREAK_AS(KEEP_CHECKSUMS, "another checksum", "wrong checksum", head(2)->crc ^= 0x100);
+    BREAK_AS(KEEP_CHECKSUMS, "another payload", "wrong checksum",
+             parts.chunk[2][sizeof(struct log_chunk) + 8] ^= 1);
     load(&small);
     size_t pad = find(LOG_CHUNK_PAD, 0);
     parts.chunk[pad][LOG_CHUNK_BYTES(head(pad)->length) - 1] ^= 1;
@@ -231,6 +224,14 @@ static void test_header(void)
     ENDLESS(cpu_vendor);
     ENDLESS(cpu_brand);
     ENDLESS(arguments);
+    BREAK("more arguments than zeroes", "header: more arguments than there is room for",
+          FIRST(HEADER, header)->argument_count = 257);
+    BREAK("a hash of no program", "header: hash of a program of no bytes",
+          FIRST(HEADER, header)->program_bytes = 0);
+    BREAK("FPU state of 511 bytes", "header: wrong size of the FPU state",
+          FIRST(HEADER, header)->fpu_bytes = 511);
+    BREAK("FPU state of 4097 bytes", "header: wrong size of the FPU state",
+          FIRST(HEADER, header)->fpu_bytes = 4097);
     BREAK("129 bytes of output that wait", "header: bad state of the output's hash",
           FIRST(HEADER, header)->output_used = 129);
     BREAK("another hash of the output", "header: bad state of the output's hash",
@@ -268,6 +269,7 @@ static void test_checkpoint(void)
           swap(find(LOG_CHUNK_PAGE, 0), find(LOG_CHUNK_PAGE, 1)));
     BREAK("a page twice", "pages are out of order",
           NTH(PAGE, page, 1)->address = FIRST(PAGE, page)->address);
+    BREAK("a page of zeroes", "a page of zeroes", memset(FIRST(PAGE, page) + 1, 0, LOG_PAGE_SIZE));
 }
 
 static void test_begin(void)
@@ -301,6 +303,7 @@ static void test_streams(void)
           head(find(LOG_CHUNK_STREAM, 0))->length = LOG_BLOCK_BYTES + sizeof(struct log_block) + 1);
 }
 
+#define CONTRADICTION(what, change) BREAK(what, "end contradicts itself", FIRST(END, end)->change)
 #define END_RANGE(what, change) BREAK(what, "end out of range", FIRST(END, end)->change)
 
 static void test_end(void)
@@ -316,6 +319,12 @@ static void test_end(void)
           memset(FIRST(END, end)->reason, 'x', sizeof(FIRST(END, end)->reason)));
     BREAK("an endless reason of the process", "end out of range",
           memset(FIRST(END, end)->end_reason, 'x', sizeof(FIRST(END, end)->end_reason)));
+    CONTRADICTION("complete with a reason why not", reason[0] = 'x');
+    CONTRADICTION("incomplete without a reason", complete = 0);
+    CONTRADICTION("an exit status of a process that goes on", ended = 0);
+    BREAK("killed, but not ended", "end contradicts itself", FIRST(END, end)->ended = 0,
+          FIRST(END, end)->exit_status = 0, FIRST(END, end)->killed = 1);
+    CONTRADICTION("the killer of a process that was not killed", end_reason[0] = 'x');
     BREAK("65 threads", threads, FIRST(END, end)->slots = LOG_MAX_SLOTS + 1);
     BREAK("4294967295 threads", threads, FIRST(END, end)->slots = UINT32_MAX);
     BREAK("one thread more than there is room for", threads, FIRST(END, end)->slots++);
@@ -337,6 +346,23 @@ static void test_pad(void)
     head(pad)->length = 1;
     parts.chunk[pad][sizeof(struct log_chunk) + 7] = 1;
     refused("something behind the payload", "padding is not zero");
+}
+
+#define KEEP(what, ...)                                                                            \
+    do {                                                                                           \
+        struct result result;                                                                      \
+        load(&small);                                                                              \
+        __VA_ARGS__;                                                                               \
+        read_parts(NUMBERED, &result);                                                             \
+        ok(result.reader.verdict == LOG_VERDICT_COMPLETE, what ": no rule is broken");             \
+    } while (0)
+
+/* What the description says that a reader does not look at. */
+static void test_open(void)
+{
+    KEEP("guards of later versions", FIRST(HEADER, header)->guards = UINT32_MAX);
+    KEEP("no arguments", FIRST(HEADER, header)->argument_count = 0);
+    KEEP("another source of ticks", strcpy(FIRST(HEADER, header)->source, "other"));
 }
 
 /* A file may also have its chunks in any order that the rules allow. */
@@ -366,5 +392,6 @@ int main(void)
     test_streams();
     test_end();
     test_pad();
+    test_open();
     return done();
 }

@@ -15,11 +15,12 @@ host_memory_mib() {
     awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# The kernel's own count of usable memory: at least nine tenths of what there is.
+# The kernel's own count of usable memory: at least seven eighths of what there is. The first MiB, the
+# kernel and the programs are the rest.
 check_memory() {
     local total wanted
     total=$(sed -n 's/^@mem total=\([0-9]*\) .*/\1/p' "$KERNEL_LOG")
-    wanted=$(($(memory_mib "$2") * 1024 * 1024 / 10 * 9))
+    wanted=$(($(memory_mib "$2") * 1024 * 1024 / 8 * 7))
     if [ "${total:-0}" -ge $wanted ]; then
         tap_pass "$1: has $2"
     else

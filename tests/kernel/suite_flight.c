@@ -254,6 +254,10 @@ static void test_cost_of(const struct pmu_user *user, const char *marker, void (
 static void test_cost(void)
 {
     static struct pmu_user user = {.name = "flight suite"};
+#ifdef DEBUG
+    suite_skip("what an event costs", "a DEBUG kernel is not optimised");
+    return;
+#endif
     if (pmu_refusal() || !pmu_has_event(PMU_EVENT_INSTRUCTIONS) || pmu_reserve(&user) != 0) {
         suite_skip("what an event costs", "no performance counter counts instructions");
         return;

@@ -27,7 +27,7 @@ unset RUN APPEND CPUS CPU MACHINE ACCEL PMU TCG TIMEOUT # those of a `make run` 
 
 STAMP=build/tools/bench/stamp
 TOOLS=tools/bench
-LOGS=$BENCH_DIR/bench
+LOG_DIR=$BENCH_DIR/bench
 CSV=$BENCH_DIR/bench.csv
 LIMIT=300 # seconds for one QEMU
 EXIT_OK=33
@@ -68,7 +68,7 @@ failed() {
 }
 
 log_name() {
-    printf '%s/%s-%s.log' "$LOGS" "${1// /-}" "$2"
+    printf '%s/%s-%s.log' "$LOG_DIR" "${1// /-}" "$2"
 }
 
 # add_rows WORKLOAD VCPUS LOG
@@ -175,8 +175,8 @@ conditions() {
 
 set_mode
 check_files
-rm -rf "$LOGS"
-mkdir -p "$LOGS"
+rm -rf "$LOG_DIR"
+mkdir -p "$LOG_DIR"
 LOAD_BEFORE=$(cut -d' ' -f1-3 /proc/loadavg)
 awk -v header=1 -f $TOOLS/figures.awk >"$CSV"
 measure_all

@@ -167,13 +167,16 @@ static void json_chunk(struct dump *dump, const struct log_item *item)
 static void dump_json(struct dump *dump)
 {
     char text[256];
+    uint64_t good;
     struct log_walk walk;
     struct log_item item;
     log_walk_open(&walk, &dump->log);
-    while (log_walk_next(&walk, &item))
+    while (!dump->log.damage.reason && log_walk_next(&walk, &item))
         json_chunk(dump, &item);
     json_open();
     json_string("record", "verdict");
+    json_string("verdict", log_verdict_name(log_verdict(&dump->log, &good)));
+    json_number("offset", good);
     json_bool("complete", log_complete(&dump->log));
     json_string("text", log_verdict_text(&dump->log, text, sizeof(text)));
     json_close();

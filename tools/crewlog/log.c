@@ -71,6 +71,12 @@ bool log_complete(const struct log *log)
     return log->reader.verdict == LOG_VERDICT_COMPLETE && !log->damage.reason;
 }
 
+enum log_verdict log_verdict(const struct log *log, uint64_t *good)
+{
+    *good = log->damage.reason ? log->damage.offset : log->reader.offset;
+    return log->damage.reason ? LOG_VERDICT_BAD : log->reader.verdict;
+}
+
 const char *log_verdict_text(const struct log *log, char *out, unsigned size)
 {
     const struct log_damage *damage = &log->damage;

@@ -66,6 +66,7 @@ const char *file_kind(const uint8_t *bytes, uint64_t size);
  * what damage says comes first. */
 const char *log_verdict_text(const struct log *log, char *out, unsigned size);
 bool log_complete(const struct log *log);
+enum log_verdict log_verdict(const struct log *log, uint64_t *good); /* *good: up to that offset */
 
 /* What a command returns in the end: INCOMPLETE, with a warning that says why, or FINE. */
 enum status log_status(const struct log *log);
