@@ -16,8 +16,8 @@
 #include "tests/kernel/memory_file.h"
 #include "tests/kernel/suite.h"
 
-#define ROUNDS 400
-#define CUTS 60
+#define ROUNDS 100
+#define CUTS 20
 #define CHUNKS_MAX 512
 
 static uint8_t *file, *copy; /* MEMORY_FILE_MAX bytes each */

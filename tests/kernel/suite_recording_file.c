@@ -7,6 +7,7 @@
 #include "arch/x86/layout.h"
 #include "kernel/err.h"
 #include "kernel/string.h"
+#include "mm/frames.h"
 #include "mm/heap.h"
 #include "replay/replay_commands.h"
 #include "replay/replay_session.h"
@@ -188,8 +189,42 @@ static void test_hostile(void)
     refuse(LOG_CHUNK_HEADER, offsetof(struct log_header, version), LOG_FORMAT_VERSION + 1, 4,
            "another version");
     refuse(LOG_CHUNK_PAGE, 0, KERNEL_BASE, 8, "page out of range");
+    refuse(LOG_CHUNK_PAGE, 0, USER_END, 8, "a page is out of range");
+    refuse(LOG_CHUNK_VMA, offsetof(struct log_vma, start), PAGE_SIZE, 8,
+           "a mapping is out of range");
     refuse(LOG_CHUNK_VMA, offsetof(struct log_vma, end), UINT64_MAX << 12, 8,
            "mapping out of range");
+}
+
+/* The recorder always says why, but others may not. */
+static void test_no_reason(void)
+{
+    struct recording *recording;
+    char reason[RECORDING_REASON_MAX];
+    uint64_t offset = find_chunk(LOG_CHUNK_END);
+    struct log_chunk chunk;
+    memcpy(copy, file, file_size);
+    memcpy(&chunk, copy + offset, sizeof(chunk));
+    memset(copy + offset + sizeof(chunk) + offsetof(struct log_end, complete), 0, 4);
+    log_chunk_seal(copy + offset, LOG_CHUNK_END, 0, chunk.length, chunk.file_id, chunk.sequence);
+    if (!is_equal(memory_file_read(copy, file_size, &recording, reason), 0, "given up"))
+        return;
+    ok(!recording_complete(recording), "for no reason: not complete either");
+    recording_free(recording);
+}
+
+/* An area of FXSAVE's has no header that says which components it holds: all that it has room for.
+ */
+static void test_legacy_area(void)
+{
+    enum { LEGACY = 512, XMM = 160, XMM_CANONICAL = 89 };
+    uint8_t legacy[LEGACY] = {0};
+    memset(legacy + XMM, 0x5a, 16);
+    uint8_t *area = PHYS_TO_VIRT(frame_alloc());
+    ok(fpu_load_area(area, legacy, sizeof(legacy)), "an area without XSAVE's header is taken");
+    fpu_canonical(area, copy);
+    ok(memcmp(copy + XMM_CANONICAL, legacy + XMM, 16) == 0, "with its XMM registers");
+    frame_free(VIRT_TO_PHYS(area));
 }
 
 static void run(void)
@@ -201,6 +236,8 @@ static void run(void)
     test_partial_replays();
     test_flips();
     test_hostile();
+    test_no_reason();
+    test_legacy_area();
     kfree(file);
     kfree(copy);
 }
