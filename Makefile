@@ -82,7 +82,7 @@ TEST_OBJS := $(addprefix tests/kernel/, \
     branches.o die.o lbr_check.o marker_places.o marker_storm.o suite.o suite_branches.o \
     suite_calls.o suite_console.o suite_disk.o suite_frames.o suite_heap.o suite_lbr.o \
     suite_locks.o suite_marker.o suite_paging.o suite_processes.o suite_recorder.o \
-    suite_recording_file.o suite_threads.o \
+    suite_recording_file.o suite_recording_damage.o memory_file.o suite_threads.o \
     suite_user_memory.o suite_waiting.o)
 OBJS := $(addprefix $(O)/obj/, $(BOOT_OBJS) $(ARCH_OBJS) $(KERNEL_OBJS) $(MM_OBJS) \
     $(REPLAY_OBJS) $(if $(TESTS),$(TEST_OBJS)))

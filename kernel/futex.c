@@ -41,6 +41,20 @@ static bool waiter_woken(void *argument)
     return __atomic_load_n(&waiter->woken, __ATOMIC_ACQUIRE);
 }
 
+static bool woken_or_ending(void *argument)
+{
+    return waiter_woken(argument) || process_exiting(current_thread()->process);
+}
+
+/* A recording that was cut does not say how the wait ended. Others, whose parts reach further, may
+ * wake this waiter yet, and must find it. */
+static void stay_cut_off(struct futex_bucket *bucket, struct futex_waiter *waiter)
+{
+    object_leave(&bucket->object);
+    wait_queue_sleep_until(&bucket->wakeup, woken_or_ending, waiter, "a futex, cut off");
+    mutex_lock(&bucket->object.mutex);
+}
+
 static int64_t sleep_as_waiter(struct futex_bucket *bucket, struct futex_waiter *waiter,
                                uint64_t deadline)
 {
@@ -49,7 +63,8 @@ static int64_t sleep_as_waiter(struct futex_bucket *bucket, struct futex_waiter 
     if (!self->rec || !recorder_current()->is_replay(self))
         status = wait_queue_sleep_until_deadline(&bucket->wakeup, waiter_woken, waiter, "a futex",
                                                  deadline);
-    object_enter(&bucket->object);
+    if (!object_enter(&bucket->object))
+        stay_cut_off(bucket, waiter);
     if (waiter->woken)
         status = 0;
     if (self->rec)
@@ -62,9 +77,10 @@ static int64_t sleep_as_waiter(struct futex_bucket *bucket, struct futex_waiter 
 int64_t futex_wait(uint64_t address, uint32_t expected, uint64_t deadline)
 {
     struct futex_bucket *bucket = bucket_of(address);
-    object_enter(&bucket->object);
     uint32_t value;
-    int error = user_read(address, &value, sizeof(value));
+    int error = object_enter(&bucket->object) ? 0 : ERR_EINTR;
+    if (!error)
+        error = user_read(address, &value, sizeof(value));
     if (error || value != expected) {
         object_leave(&bucket->object);
         return error ? error : ERR_EAGAIN;
@@ -79,7 +95,8 @@ int64_t futex_wake(uint64_t address, uint32_t count)
 {
     struct futex_bucket *bucket = bucket_of(address);
     uint32_t woken = 0;
-    object_enter(&bucket->object);
+    if (!object_enter(&bucket->object))
+        count = 0;
     for (struct list *link = bucket->waiters.next; link != &bucket->waiters && woken < count;) {
         struct futex_waiter *waiter = list_entry(link, struct futex_waiter, link);
         link = link->next;

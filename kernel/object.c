@@ -12,17 +12,17 @@ void object_init(struct object *object, enum object_id id)
     object->last = (struct stamp){0};
 }
 
-void object_order_again(struct object *object)
+bool object_order_again(struct object *object)
 {
     struct thread *self = current_thread();
-    if (self->rec)
-        recorder_current()->order_wait(self, object);
+    return !self->rec || recorder_current()->order_wait(self, object);
 }
 
-void object_enter_uncommitted(struct object *object)
+bool object_enter_uncommitted(struct object *object)
 {
-    object_order_again(object);
+    bool in_turn = object_order_again(object);
     mutex_lock(&object->mutex);
+    return in_turn;
 }
 
 void object_commit(struct object *object)
@@ -32,10 +32,11 @@ void object_commit(struct object *object)
         recorder_current()->order_done(self, object);
 }
 
-void object_enter(struct object *object)
+bool object_enter(struct object *object)
 {
-    object_enter_uncommitted(object);
+    bool in_turn = object_enter_uncommitted(object);
     object_commit(object);
+    return in_turn;
 }
 
 void object_leave(struct object *object)

@@ -25,14 +25,16 @@ struct object {
 };
 
 void object_init(struct object *object, enum object_id id);
-void object_enter(struct object *object);
+/* Takes the mutex in any case. False: a replayed thread whose recording goes no further is not in
+ * its turn; it must change nothing that others can see, and leave. */
+bool object_enter(struct object *object);
 void object_leave(struct object *object);
 
 /* Entering in two steps, for the map: its ORDER event must be logged in one step with the change,
  * under the space lock, since page faults read both. In replay the wait comes first and the
  * event counts as done with the commit. */
-void object_enter_uncommitted(struct object *object);
+bool object_enter_uncommitted(struct object *object);
 void object_commit(struct object *object);
-void object_order_again(struct object *object); /* held: a further change, a further commit */
+bool object_order_again(struct object *object); /* held: a further change, a further commit */
 
 #endif

@@ -54,13 +54,17 @@ struct recorder {
     int (*page_acquire)(struct thread *thread, uint64_t address, bool write,
                         struct user_page **page);
 
-    void (*order_wait)(struct thread *thread,
-                       struct object *object); /* before its mutex is taken */
+    /* Before its mutex is taken. False: object_enter(). */
+    bool (*order_wait)(struct thread *thread, struct object *object);
     void (*order_done)(struct thread *thread, struct object *object);
 
     /* Takes the range away from all views, before its frames are freed or its rights
      * changed. Between object_commit() of the change and object_leave(). */
     bool (*revoke)(struct thread *thread, uint64_t start, uint64_t length);
+
+    /* Whether a thread that may still use it has the locked page in its view. After revoke() none
+     * has, unless a replayed log says so wrongly. */
+    bool (*page_is_held)(struct thread *thread, const struct user_page *page);
 
     /* Recording: logs value and returns it. Replay: returns what was logged. */
     uint64_t (*value)(struct thread *thread, enum value_kind kind, uint64_t value);

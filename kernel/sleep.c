@@ -37,6 +37,7 @@ void sleep_dequeue(struct thread *thread)
 {
     bool enabled = spin_lock_irq(&timer_lock);
     list_remove(&thread->sleep_link);
+    thread->sleep_until = WAIT_FOREVER;
     update_next_deadline();
     spin_unlock_irq(&timer_lock, enabled);
 }
@@ -50,6 +51,7 @@ void sleep_wake_due(void)
         if (first->sleep_until > now)
             break;
         list_remove(&first->sleep_link);
+        first->sleep_until = WAIT_FOREVER;
         thread_wake(first);
     }
     update_next_deadline();

@@ -54,15 +54,26 @@ static int unmap_range(struct process *process, uint64_t start, uint64_t length)
     return 0;
 }
 
+static int protect_range(struct process *process, uint64_t start, uint64_t length, uint32_t prot)
+{
+    struct space *space = process->space;
+    spin_lock(&space->lock);
+    int error = space_protect(space, start, length, prot);
+    object_commit(&process->map);
+    spin_unlock(&space->lock);
+    if (!error)
+        withdraw(process, start, length);
+    return error;
+}
+
 static int64_t map_locked(struct process *process, uint64_t hint, uint64_t length, uint32_t prot,
                           bool fixed)
 {
     struct space *space = process->space;
     if (fixed) {
         int error = unmap_range(process, hint, length);
-        if (error)
-            return error;
-        object_order_again(&process->map);
+        if (error || !object_order_again(&process->map))
+            return error ? error : ERR_EINTR;
     }
     spin_lock(&space->lock);
     uint64_t start = hint & PAGE_MASK;
@@ -95,8 +106,9 @@ int64_t sys_mmap(const struct syscall_arguments *arguments)
         return ERR_EPERM;
     if (!range_valid(hint, length) || hint < USER_MIN)
         hint = 0;
-    object_enter_uncommitted(&process->map);
-    int64_t result = map_locked(process, hint, length, (uint32_t)prot, fixed);
+    int64_t result = ERR_EINTR;
+    if (object_enter_uncommitted(&process->map))
+        result = map_locked(process, hint, length, (uint32_t)prot, fixed);
     object_leave(&process->map);
     return result;
 }
@@ -107,8 +119,9 @@ int64_t sys_munmap(const struct syscall_arguments *arguments)
     uint64_t start = arguments->a[0], length = whole_pages(arguments->a[1]);
     if ((start & ~PAGE_MASK) || length == 0 || !range_valid(start, length))
         return ERR_EINVAL;
-    object_enter_uncommitted(&process->map);
-    int error = unmap_range(process, start, length);
+    int error = ERR_EINTR;
+    if (object_enter_uncommitted(&process->map))
+        error = unmap_range(process, start, length);
     object_leave(&process->map);
     return error;
 }
@@ -116,7 +129,6 @@ int64_t sys_munmap(const struct syscall_arguments *arguments)
 int64_t sys_mprotect(const struct syscall_arguments *arguments)
 {
     struct process *process = current_thread()->process;
-    struct space *space = process->space;
     uint64_t start = arguments->a[0], length = whole_pages(arguments->a[1]);
     uint64_t prot = arguments->a[2];
     if ((start & ~PAGE_MASK) || (prot & ~(uint64_t)KNOWN_PROT))
@@ -125,13 +137,9 @@ int64_t sys_mprotect(const struct syscall_arguments *arguments)
         return 0;
     if (length == 0 || !range_valid(start, length))
         return ERR_ENOMEM;
-    object_enter_uncommitted(&process->map);
-    spin_lock(&space->lock);
-    int error = space_protect(space, start, length, (uint32_t)prot);
-    object_commit(&process->map);
-    spin_unlock(&space->lock);
-    if (!error)
-        withdraw(process, start, length);
+    int error = ERR_EINTR;
+    if (object_enter_uncommitted(&process->map))
+        error = protect_range(process, start, length, (uint32_t)prot);
     object_leave(&process->map);
     return error;
 }

@@ -18,11 +18,12 @@ syscall_function sys_start_rec, sys_stop_rec, sys_rec_owner;
 
 static void emit(struct process *process, const void *bytes, size_t length)
 {
-    object_enter(&process->output);
-    hash_update(&process->output_hash, bytes, length);
-    process->output_bytes += length;
-    if (!process->quiet)
-        console_write(bytes, length);
+    if (object_enter(&process->output)) {
+        hash_update(&process->output_hash, bytes, length);
+        process->output_bytes += length;
+        if (!process->quiet)
+            console_write(bytes, length);
+    }
     object_leave(&process->output);
 }
 

@@ -55,8 +55,8 @@ int64_t sys_clone(const struct syscall_arguments *arguments)
         return ERR_EINVAL;
     if ((flags & ABI_CLONE_SETTLS) && arguments->a[4] >= USER_END)
         return ERR_EPERM;
-    object_enter(&process->thread_table);
-    struct thread *child = make_child(arguments);
+    bool in_turn = object_enter(&process->thread_table);
+    struct thread *child = in_turn ? make_child(arguments) : NULL;
     object_leave(&process->thread_table);
     if (!child)
         return ERR_EAGAIN;

@@ -4,6 +4,9 @@
 #include "arch/x86/paging.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
+#include "kernel/recorder.h"
+#include "kernel/string.h"
+#include "kernel/thread.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
 #include "mm/page_index.h"
@@ -100,13 +103,18 @@ void space_unmap_shared(struct space *space, uint64_t start, uint64_t length)
     space_for_each_page(space, start, start + length, unmap_page, space);
 }
 
+/* A frame that is still mapped somewhere stays with its page, as zeroes. */
 static void free_frame(struct user_page *page, void *argument)
 {
+    struct thread *self = current_thread();
     (void)argument;
     spin_lock(&page->lock);
-    if (page->frame)
+    if (page->frame && self->rec && recorder_current()->page_is_held(self, page)) {
+        memset(PHYS_TO_VIRT(page->frame), 0, PAGE_SIZE);
+    } else if (page->frame) {
         frame_free(page->frame);
-    page->frame = 0;
+        page->frame = 0;
+    }
     spin_unlock(&page->lock);
 }
 

@@ -134,10 +134,9 @@ static int hook_page_acquire(struct thread *thread, uint64_t address, bool write
                              : record_page_acquire(thread, address, write, page);
 }
 
-static void hook_order_wait(struct thread *thread, struct object *object)
+static bool hook_order_wait(struct thread *thread, struct object *object)
 {
-    if (replaying(thread))
-        replay_order_wait(thread->rec, object);
+    return !replaying(thread) || replay_order_wait(thread->rec, object);
 }
 
 static void hook_order_done(struct thread *thread, struct object *object)
@@ -151,6 +150,11 @@ static bool hook_revoke(struct thread *thread, uint64_t start, uint64_t end)
         return replay_revoke(thread->rec, start, end);
     record_revoke(thread, start, end);
     return true;
+}
+
+static bool hook_page_is_held(struct thread *thread, const struct user_page *page)
+{
+    return replaying(thread) && replay_page_is_held(thread->rec->session, page);
 }
 
 static uint64_t hook_value(struct thread *thread, enum value_kind kind, uint64_t value)
@@ -221,6 +225,7 @@ const struct recorder replay_recorder = {
     .order_wait = hook_order_wait,
     .order_done = hook_order_done,
     .revoke = hook_revoke,
+    .page_is_held = hook_page_is_held,
     .value = hook_value,
     .moved = hook_moved,
     .is_replay = replaying,

@@ -39,7 +39,7 @@ static int load_log(const char *name, struct recording **out)
 {
     char reason[RECORDING_REASON_MAX];
     int error = log_disk_load(name, out, reason);
-    if (error == ERR_NOT_FOUND || error == ERR_NO_DISK) {
+    if (error && error != ERR_BAD_LOG && error != ERR_NO_MEMORY) {
         int other = log_module_load(name, out, reason);
         error = other == ERR_NOT_FOUND ? error : other;
     }

@@ -185,6 +185,7 @@ static void say_removed(const struct store_entry *entry, void *argument)
 {
     (void)argument;
     printk("disk: %s was not saved and makes room\n", entry->name);
+    recording_forget_file(entry->name);
 }
 
 static int create(struct log_disk_file *file, const char *program)
@@ -234,14 +235,17 @@ int log_disk_flush(struct log_disk_file *file)
     return error;
 }
 
-uint64_t log_disk_room(const struct log_disk_file *file)
+int log_disk_room(const struct log_disk_file *file, uint64_t *room)
 {
     struct store *store;
-    if (store_disk_open(&store) != 0)
-        return 0;
-    uint64_t room = store_room(store);
+    int error = store_disk_open(&store);
+    *room = 0;
+    if (error)
+        return error;
+    uint64_t free = store_room(store);
     store_disk_release();
-    return room > file->used ? room - file->used : 0;
+    *room = free > file->used ? free - file->used : 0;
+    return 0;
 }
 
 int log_disk_close(struct log_disk_file *file, bool complete)
@@ -325,6 +329,7 @@ static int load(const struct store *store, const struct store_entry *entry, stru
 int log_disk_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX])
 {
     struct store *store;
+    *out = NULL;
     string_copy(reason, "out of memory", RECORDING_REASON_MAX);
     int error = store_disk_open(&store);
     if (error)
@@ -341,7 +346,8 @@ void log_disk_adopt(const char *name, struct recording *recording)
     if (store_disk_open(&store) == 0) {
         const struct store_entry *entry = store_find(store, name);
         if (entry) {
-            recording->backing = backing_of(entry);
+            if (!recording->backing.load) /* else its blocks lie elsewhere, in another order */
+                recording->backing = backing_of(entry);
             set_file(recording, entry);
         }
         store_disk_release();
@@ -357,6 +363,8 @@ int log_disk_delete(const char *name)
     if (error)
         return error;
     error = store_delete(store, name);
+    if (!error)
+        recording_forget_file(name);
     store_disk_release();
     return error;
 }

@@ -27,17 +27,18 @@ struct log_disk_file {
  * console. 0 with *file, which log_disk_close frees; ERR_BUSY, ERR_NO_MEMORY, those of store.h. */
 int log_disk_create(const char *program, struct log_disk_file **file);
 int log_disk_flush(struct log_disk_file *file); /* what was written so far survives a power cut */
-uint64_t log_disk_room(const struct log_disk_file *file); /* bytes that can still be written */
+int log_disk_room(const struct log_disk_file *file, uint64_t *room); /* bytes still to be written */
 
 /* Writes what is left and closes; frees file. After an error nothing more can be done with it, but
- * what had reached the disk is there (or, if that is not even a checkpoint, nothing is). */
+ * what had reached the disk is there, if that is anything. */
 int log_disk_close(struct log_disk_file *file, bool complete);
 
 /* --- reading, listing --- */
 
 /* name NULL: the newest. ERR_NOT_FOUND, and as recording_read. */
 int log_disk_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX]);
-/* The recording is all in that file: blocks that have left memory come from there. */
+/* The recording is all in that file: blocks that have left memory come from there, unless it was
+ * read from another one. Lock order: the store's mutex, the registry's. */
 void log_disk_adopt(const char *name, struct recording *recording);
 int log_disk_delete(const char *name);
 int log_disk_keep(const char *name);

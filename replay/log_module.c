@@ -85,6 +85,7 @@ int log_module_read(const struct log_module *module, struct recording **out,
 int log_module_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX])
 {
     struct log_module module;
+    *out = NULL;
     for (unsigned n = 0; log_module_get(n, &module); n++)
         if (!name || strcmp(name, module.name) == 0)
             return log_module_read(&module, out, reason);

@@ -41,11 +41,12 @@ static void wait_for_requesters(struct rec_thread *rec)
     irq_disable();
 }
 
-/* Here the thread holds nothing, so the log writer can always catch up. */
+/* Here the thread holds nothing, so the log writer can always catch up. Whoever has the progress
+ * token goes on: others wait for it. */
 static void wait_for_disk(struct rec_thread *rec)
 {
     struct spool *spool = rec->session->spool;
-    if (!spool || !spool_is_behind(spool))
+    if (!spool || !spool_is_behind(spool) || record_token_owner(rec->session) == rec)
         return;
     irq_enable();
     spool_wait(spool);

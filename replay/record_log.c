@@ -34,12 +34,12 @@ uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
            MARKER_ARG(ticks, event->point.ticks), MARKER_ARG(rip, (void *)event->point.rip));
     if (session->abort)
         return stream->events + 1;
-    uint64_t bytes = stream->bytes, closed = stream_closed(stream);
+    uint64_t blocks = stream->blocks, closed = stream_closed(stream);
     if (!stream_append(stream, event)) {
         record_abort(session, "out of memory");
         return stream->events + 1;
     }
-    if (too_large(session, stream->bytes - bytes))
+    if (too_large(session, (stream->blocks - blocks) * LOG_PAGE_SIZE))
         record_abort(session, "the recording reached its size limit");
     if (session->spool && stream_closed(stream) != closed)
         spool_block_closed(session->spool);

@@ -195,8 +195,8 @@ static void detach(struct session *session)
     recorder_release();
 }
 
-/* Ends the file. Where it and memory may differ, because the writing ended early, the file is what
- * there is. Returns the recording to publish, or NULL. */
+/* Ends the file. When that fails a recording that is still whole in memory stays there; else the
+ * file is what there is. Returns the recording to publish, or NULL. */
 static struct recording *end_file(struct recording *recording, struct spool *spool)
 {
     char name[RECORDING_NAME_MAX], reason[RECORDING_REASON_MAX];
@@ -208,6 +208,8 @@ static struct recording *end_file(struct recording *recording, struct spool *spo
     }
     if (error)
         printk("disk: %s: %s\n", name, err_text(error));
+    if (error && recording_in_memory(recording))
+        return recording;
     recording_free(recording);
     error = log_disk_load(name, &recording, reason);
     if (error)
@@ -222,13 +224,15 @@ int record_finish(struct session *session, struct recording **out)
     struct spool *spool = session->spool;
     const char *lost = __atomic_load_n(&session->abort, __ATOMIC_ACQUIRE);
     note_end(session, lost);
-    session->process->recording_lost = lost;
     MARKER(record_end, MARKER_ARG(pid, session->process->pid), MARKER_ARG(log, recording->number),
            MARKER_ARG(threads, session->slots), MARKER_ARG(bytes, recording->bytes));
     if (lost)
         printk("%s: recording given up: %s\n", session->process->name, lost);
     if (spool)
         recording = end_file(recording, spool);
+    if (!lost && !(recording && recording_complete(recording)))
+        lost = "the disk failed"; /* at the end */
+    session->process->recording_lost = lost;
     detach(session);
     if (recording)
         recording_publish(recording);

@@ -95,6 +95,29 @@ void recording_set_command(struct recording *recording)
     }
 }
 
+bool recording_in_memory(const struct recording *recording)
+{
+    for (unsigned slot = 0; slot < recording->slots; slot++)
+        for (uint64_t i = 0; i < recording->streams[slot].blocks; i++)
+            if (!stream_block(&recording->streams[slot], i))
+                return false;
+    return true;
+}
+
+static void forget_file(struct recording *recording, void *argument)
+{
+    const char *name = argument;
+    if (!recording->on_disk || (name && strcmp(recording->file, name) != 0))
+        return;
+    recording->on_disk = false;
+    recording->file[0] = 0;
+}
+
+void recording_forget_file(const char *name)
+{
+    recording_for_each(forget_file, (void *)name);
+}
+
 uint64_t recording_events(const struct recording *recording)
 {
     uint64_t sum = 0;

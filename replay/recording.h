@@ -95,6 +95,12 @@ struct recording *recording_find(uint32_t number); /* 0: the last one. NULL: non
 void recording_for_each(void (*function)(struct recording *, void *), void *argument);
 bool recording_delete(uint32_t number);
 
+/* No part of it is only in a file. */
+bool recording_in_memory(const struct recording *recording);
+
+/* The file on the disk is gone: no recording is in it any more. NULL: all files. */
+void recording_forget_file(const char *name);
+
 uint64_t recording_events(const struct recording *recording);
 uint64_t recording_ticks(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* of the streams */

@@ -78,6 +78,8 @@ static bool take_vma(struct loader *loader)
     struct checkpoint *checkpoint = &loader->recording->checkpoint;
     struct log_vma vma;
     memcpy(&vma, loader->item.payload, sizeof(vma));
+    if (vma.start < USER_MIN || vma.end > USER_END)
+        return refuse(loader, "a mapping is out of range");
     if (!make_room((void **)&checkpoint->vmas, &loader->vma_room, checkpoint->vma_count,
                    sizeof(*checkpoint->vmas)))
         return false;
@@ -130,9 +132,8 @@ static bool take_thread(struct loader *loader)
     if (!out->fpu)
         return false;
     fill_thread(out, &thread);
-    fpu_init_area(PHYS_TO_VIRT(out->fpu));
-    memcpy(PHYS_TO_VIRT(out->fpu), loader->item.payload + sizeof(thread), thread.fpu_bytes);
-    if (!fpu_area_is_valid(PHYS_TO_VIRT(out->fpu)))
+    if (!fpu_load_area(PHYS_TO_VIRT(out->fpu), loader->item.payload + sizeof(thread),
+                       thread.fpu_bytes))
         return refuse(loader, "a thread's FPU state is out of range");
     return true;
 }
@@ -142,6 +143,8 @@ static bool take_page(struct loader *loader)
     struct checkpoint *checkpoint = &loader->recording->checkpoint;
     struct log_page page;
     memcpy(&page, loader->item.payload, sizeof(page));
+    if (page.address >= USER_END)
+        return refuse(loader, "a page is out of range");
     if (!make_room((void **)&checkpoint->pages, &loader->page_room, checkpoint->page_count,
                    sizeof(*checkpoint->pages)))
         return false;
@@ -220,7 +223,9 @@ static int finish(struct loader *loader, char reason[RECORDING_REASON_MAX])
         return ERR_BAD_LOG;
     }
     if (reader->verdict == LOG_VERDICT_STOPPED)
-        string_copy(recording->incomplete, reader->reason, sizeof(recording->incomplete));
+        string_copy(recording->incomplete,
+                    reader->reason[0] ? reader->reason : log_verdict_name(reader->verdict),
+                    sizeof(recording->incomplete));
     else if (reader->verdict != LOG_VERDICT_COMPLETE)
         format_text(recording->incomplete, sizeof(recording->incomplete), "%s: %s (offset %llu)",
                     log_verdict_name(reader->verdict), reader->reason, offset);

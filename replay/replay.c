@@ -266,20 +266,32 @@ int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
     return 0;
 }
 
-void replay_order_wait(struct rec_thread *rec, struct object *object)
+bool replay_order_wait(struct rec_thread *rec, struct object *object)
 {
     if (!replay_expect(rec, LOG_ORDER))
-        return;
-    if (rec->next.a != object->id)
-        replay_diverge(rec, "wrong-value", "the system call uses the %s", object_name(object->id));
-    else
-        replay_wait_deps(rec);
+        return false;
+    if (rec->next.a == object->id)
+        return replay_wait_deps(rec);
+    replay_diverge(rec, "wrong-value", "the system call uses the %s", object_name(object->id));
+    return false;
 }
 
 void replay_order_done(struct rec_thread *rec)
 {
     if (!replay_over(rec))
         replay_event_done(rec);
+}
+
+/* Nobody is given the page meanwhile: that takes its lock (page_of_promotion). Threads that have
+ * ended use their views no more; one that is about to end may still be counted. */
+bool replay_page_is_held(struct session *session, const struct user_page *page)
+{
+    uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < slots; i++)
+        if (__atomic_load_n(&session_slot(session, i)->thread, __ATOMIC_ACQUIRE) &&
+            view_rights(session_slot(session, i), page->address) != LOG_RIGHTS_NONE)
+            return true;
+    return false;
 }
 
 static void forget_page(struct user_page *page, void *argument)

@@ -279,8 +279,9 @@ bool replay_wait_deps(struct rec_thread *rec)
 static void apply_demote(struct rec_thread *rec, uint64_t *how)
 {
     struct session *session = rec->session;
-    struct user_page *page = space_page(session->process->space, rec->next.page);
-    uint64_t entry = paging_lookup(rec->root, rec->next.page);
+    bool user = rec->next.page < USER_END;
+    struct user_page *page = user ? space_page(session->process->space, rec->next.page) : NULL;
+    uint64_t entry = user ? paging_lookup(rec->root, rec->next.page) : 0;
     if (!page || !entry) {
         replay_diverge(rec, "unheld-page", "page 0x%llx is taken away, but is not held",
                        (unsigned long long)rec->next.page);

@@ -79,8 +79,9 @@ void replay_syscall_begin(struct rec_thread *rec, struct trap_frame *frame);
 void replay_syscall_end(struct rec_thread *rec, struct trap_frame *frame);
 int replay_page_acquire(struct rec_thread *rec, uint64_t address, bool write,
                         struct user_page **page);
-void replay_order_wait(struct rec_thread *rec, struct object *object);
+bool replay_order_wait(struct rec_thread *rec, struct object *object);
 void replay_order_done(struct rec_thread *rec);
+bool replay_page_is_held(struct session *session, const struct user_page *page);
 bool replay_revoke(struct rec_thread *rec, uint64_t start, uint64_t end);
 uint64_t replay_value(struct rec_thread *rec, enum value_kind kind, uint64_t value);
 int replay_thread_created(struct rec_thread *parent, struct thread *child);

@@ -81,6 +81,8 @@ struct rec_thread *session_add_thread(struct session *session, struct thread *th
     bool room = session->slots < LOG_MAX_SLOTS;
     if (room) {
         rec->slot = session->slots;
+        if (!session->replay) /* before the log writer can see it */
+            rec->stream = &session->recording->streams[rec->slot];
         __atomic_store_n(&session->threads[rec->slot], rec, __ATOMIC_RELEASE);
         __atomic_store_n(&session->slots, rec->slot + 1, __ATOMIC_RELEASE);
         session->live++;
@@ -92,8 +94,6 @@ struct rec_thread *session_add_thread(struct session *session, struct thread *th
     }
     if (session->replay)
         stream_open(&rec->cursor, &session->recording->streams[rec->slot]);
-    else
-        rec->stream = &session->recording->streams[rec->slot];
     rec->point = point_make(0, thread_user_frame(thread));
     rec->left = rec->point;
     thread->rec = rec;

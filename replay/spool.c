@@ -56,7 +56,7 @@ static struct stream_block *take_block(struct spool *spool, struct rec_thread *r
 }
 
 static void mark_written(struct spool *spool, struct rec_thread *rec, uint64_t offset,
-                         uint32_t bytes, uint32_t events)
+                         uint32_t events)
 {
     struct recording *recording = spool->session->recording;
     bool drop = __atomic_load_n(&recording->bytes, __ATOMIC_RELAXED) > recording->limit / 2;
@@ -64,7 +64,7 @@ static void mark_written(struct spool *spool, struct rec_thread *rec, uint64_t o
     stream_stored(rec->stream, spool->next[rec->slot], offset, drop);
     spin_unlock(&rec->view_lock);
     if (drop)
-        __atomic_sub_fetch(&recording->bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&recording->bytes, LOG_PAGE_SIZE, __ATOMIC_RELAXED);
     spool->next[rec->slot]++;
     spool->events[rec->slot] += events;
     if (__atomic_sub_fetch(&spool->backlog, 1, __ATOMIC_RELAXED) == BEHIND_BLOCKS / 2)
@@ -74,20 +74,38 @@ static void mark_written(struct spool *spool, struct rec_thread *rec, uint64_t o
 static int write_block(struct spool *spool, struct rec_thread *rec, struct stream_block *block)
 {
     uint64_t offset = spool->file->sink.offset;
-    uint32_t bytes = block->chunk.length - (uint32_t)sizeof(block->head);
     uint32_t events = block->head.events;
     int error = recording_write_block(&spool->file->sink, rec->slot, block);
     if (!error)
-        mark_written(spool, rec, offset, bytes, events);
+        mark_written(spool, rec, offset, events);
     return error;
 }
 
 /* Once the recording is given up only what there is has to fit. */
-static bool room_is_short(struct spool *spool)
+static int check_room(struct spool *spool)
 {
+    uint64_t room;
+    int error = log_disk_room(spool->file, &room);
     uint64_t blocks = __atomic_load_n(&spool->backlog, __ATOMIC_RELAXED) +
                       2ull * __atomic_load_n(&spool->session->slots, __ATOMIC_RELAXED);
-    return log_disk_room(spool->file) < (blocks + 4) * LOG_PAGE_SIZE + RECORDING_END_BYTES;
+    if (!error && room < (blocks + 4) * LOG_PAGE_SIZE + RECORDING_END_BYTES)
+        record_abort(spool->session, "the disk is full");
+    return error;
+}
+
+/* What the slot has that is closed. close: what is being filled as well, once: its thread may fill
+ * the next one as fast as this is written. */
+static int write_slot(struct spool *spool, struct rec_thread *rec, bool close)
+{
+    struct stream_block *block;
+    int error = 0;
+    while (!error && (block = take_block(spool, rec, close)) != NULL) {
+        close = false;
+        error = check_room(spool);
+        if (!error)
+            error = write_block(spool, rec, block);
+    }
+    return error;
 }
 
 /* Everything that is closed; close: what is being filled as well. */
@@ -95,18 +113,10 @@ static int write_blocks(struct spool *spool, bool close)
 {
     struct session *session = spool->session;
     uint32_t slots = __atomic_load_n(&session->slots, __ATOMIC_ACQUIRE);
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        struct rec_thread *rec = session_slot(session, slot);
-        struct stream_block *block;
-        while ((block = take_block(spool, rec, close)) != NULL) {
-            if (room_is_short(spool))
-                record_abort(session, "the disk is full");
-            int error = write_block(spool, rec, block);
-            if (error)
-                return error;
-        }
-    }
-    return 0;
+    int error = 0;
+    for (uint32_t slot = 0; !error && slot < slots; slot++)
+        error = write_slot(spool, session_slot(session, slot), close);
+    return error;
 }
 
 static bool has_work(void *argument)
@@ -181,10 +191,12 @@ static int start(struct spool *spool, struct session *session)
     struct thread *writer = error ? NULL : thread_create_kernel("log-writer", writer_main, spool);
     if (!error && !writer)
         error = ERR_NO_MEMORY;
-    if (error)
-        log_disk_close(spool->file, false);
-    else
+    if (!error) {
         thread_start(writer);
+        return 0;
+    }
+    log_disk_close(spool->file, false);
+    log_disk_delete(spool->name); /* no file without a checkpoint; it may be gone already */
     return error;
 }
 

@@ -127,6 +127,8 @@ static int format_disk(void)
     int error = store.writing ? ERR_STORE_OPEN : find_device();
     if (!error)
         error = store_format(&store, &device, recording_new_id());
+    if (!error)
+        recording_forget_file(NULL);
     mutex_unlock(&store_mutex);
     if (!error)
         printk("disk: formatted for recordings\n");

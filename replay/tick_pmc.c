@@ -19,6 +19,7 @@
 #include "arch/x86/apic.h"
 #include "arch/x86/breakpoint.h"
 #include "arch/x86/insn.h"
+#include "arch/x86/layout.h"
 #include "arch/x86/vectors.h"
 #include "kernel/err.h"
 #include "kernel/ipi_call.h"
@@ -146,12 +147,15 @@ static void arm_counter(uint64_t events)
     own()->base = pmu_write(pmc_user.counter, 0 - events);
 }
 
-/* A breakpoint on a `rep` instruction stops before its first iteration only. */
+/* A breakpoint on a `rep` instruction stops before its first iteration only. One in the kernel's
+ * half, where a program can jump to its fault, would stop the kernel. */
 static bool needs_step(const struct rec_thread *rec, const struct trap_frame *frame,
                        const struct log_point *point)
 {
     uint8_t bytes[INSN_MAX_LENGTH];
     struct insn insn;
+    if (point->rip >= USER_END)
+        return true;
     if (frame->rip != point->rip || rec->ticks.ticks != point->ticks)
         return false;
     unsigned available = (unsigned)user_peek(rec->root, frame->rip, bytes, sizeof(bytes));

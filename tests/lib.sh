@@ -142,3 +142,18 @@ log_check() {
         return 1
     fi
 }
+
+# qemu_with DRIVE [DEVICE]: a QEMU with another drive, and more words for its device, in place of
+# faulty hardware.
+qemu_with() {
+    cat >build/tests/qemu-disk <<END
+#!/bin/bash
+for word; do
+    [[ \$word != if=none,id=disk,* ]] || word=$1
+    [[ \$word != virtio-blk-pci,* ]] || word+=${2:-}
+    words+=("\$word")
+done
+exec ${QEMU:-qemu-system-x86_64} "\${words[@]}"
+END
+    chmod +x build/tests/qemu-disk
+}

@@ -27,7 +27,8 @@ struct user_segments {
 void context_save_segments(struct user_segments *segments);
 void context_load_segments(const struct user_segments *segments);
 
-/* Whether fpu_restore() can take it (it faults otherwise): for areas that come from outside. */
-bool fpu_area_is_valid(const void *area);
+/* Makes an area of what comes from outside: length bytes of XSAVE's standard form, or (up to 512)
+ * FXSAVE's. False: fpu_restore() would fault. */
+bool fpu_load_area(void *area, const void *from, uint32_t length);
 
 #endif

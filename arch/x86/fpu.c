@@ -195,7 +195,7 @@ void fpu_restore(const void *area)
         __asm__ volatile("fxrstor64 (%0)" ::"r"(area) : "memory");
 }
 
-bool fpu_area_is_valid(const void *area)
+static bool area_is_valid(const void *area)
 {
     const struct fpu_legacy *legacy = area;
 
@@ -207,6 +207,17 @@ bool fpu_area_is_valid(const void *area)
         if (legacy->reserved2[i])
             return false;
     return (legacy->xstate_bv & ~components) == 0 && legacy->xcomp_bv == 0;
+}
+
+bool fpu_load_area(void *area, const void *from, uint32_t length)
+{
+    struct fpu_legacy *legacy = area;
+
+    fpu_init_area(area);
+    memcpy(area, from, length);
+    if (length <= offsetof(struct fpu_legacy, xstate_bv) && cpu_features.xsave)
+        legacy->xstate_bv = COMPONENTS_ALWAYS; /* FXSAVE's: both are there */
+    return area_is_valid(area);
 }
 
 /* --- the canonical picture --- */

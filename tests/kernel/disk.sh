@@ -8,7 +8,6 @@
 
 IMAGE=build/tests/disk.img
 SECTORS=8192
-QEMU_REAL=${QEMU:-qemu-system-x86_64}
 
 # image SECTORS [filled]: marked as one that may be overwritten; filled as the suite fills it.
 image() {
@@ -44,21 +43,6 @@ refused() {
     else
         tap_fail "$name: refused" "$(kernel_explain)"
     fi
-}
-
-# qemu_with DRIVE [DEVICE]: a QEMU with another drive, and more words for its device, in place of
-# faulty hardware.
-qemu_with() {
-    cat >build/tests/qemu-disk <<END
-#!/bin/bash
-for word; do
-    [[ \$word != if=none,id=disk,* ]] || word=$1
-    [[ \$word != virtio-blk-pci,* ]] || word+=${2:-}
-    words+=("\$word")
-done
-exec $QEMU_REAL "\${words[@]}"
-END
-    chmod +x build/tests/qemu-disk
 }
 
 tap_check "the kernel with its suites builds" make TESTS=1 O=build/test kernel

@@ -44,6 +44,15 @@ check_plan() {
     fi
 }
 
+# A recording that was cut has one end, however often it is replayed.
+check_partial_ends() {
+    local ends
+    ends=$(sed -n 's/^@replay .* \(log=[0-9]*\) .*match=partial \(hash=[^ ]*\) .*events=/\1 \2 /p' \
+        "$KERNEL_LOG" | sort -u)
+    tap_check "$1: each cut recording ends in one state" \
+        test -n "$ends" -a -z "$(cut -d' ' -f1 <<<"$ends" | uniq -d)"
+}
+
 # Lines of several threads come out whole: none is lost, torn or doubled.
 check_lines() {
     local printed whole
@@ -66,6 +75,7 @@ selftest() {
     forward_points "$name"
     check_plan "$name"
     check_lines "$name"
+    check_partial_ends "$name"
     tap_check "$name: the run has an end" test "$(kernel_end)" != crashed
 }
 

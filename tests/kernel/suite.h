@@ -30,13 +30,14 @@ struct suite {
     S(processes)                                                                                   \
     S(recorder)                                                                                    \
     S(branches)                                                                                    \
-    S(lbr)                                                                                         \
     S(disk)                                                                                        \
-    S(recording_file)                                                                              \
+    S(flight)                                                                                      \
+    S(lbr)                                                                                         \
     S(marker)                                                                                      \
-    S(probes)                                                                                      \
     S(probe_load)                                                                                  \
-    S(flight)
+    S(probes)                                                                                      \
+    S(recording_damage)                                                                            \
+    S(recording_file)
 
 #define S(name) extern const struct suite suite_##name;
 SUITE_TABLE(S)

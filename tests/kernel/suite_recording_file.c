@@ -7,57 +7,29 @@
 #include "arch/x86/layout.h"
 #include "kernel/err.h"
 #include "kernel/string.h"
+#include "mm/frames.h"
 #include "mm/heap.h"
-#include "replay/log_module.h"
 #include "replay/replay_commands.h"
 #include "replay/replay_session.h"
+#include "tests/kernel/memory_file.h"
 #include "tests/kernel/suite.h"
 
-#define FILE_MAX (64u << 10)
 #define FLIPS 10000
 
-static uint8_t *file, *copy; /* FILE_MAX bytes each */
+static uint8_t *file, *copy; /* MEMORY_FILE_MAX bytes each */
 static uint64_t file_size;
 
-/* --- a file in memory --- */
-
-struct memory_sink {
-    struct recording_sink sink;
-    uint8_t *bytes;
-};
-
-static int memory_write(struct recording_sink *sink, const void *bytes, uint32_t length)
-{
-    if (sink->offset + length > FILE_MAX)
-        return ERR_LOG_FULL;
-    memcpy(((struct memory_sink *)sink)->bytes + sink->offset, bytes, length);
-    return 0;
-}
-
-static int write_to(struct recording *recording, uint8_t *bytes, uint64_t *size)
-{
-    struct memory_sink out = {.sink = {.write = memory_write, .file_id = 77}, .bytes = bytes};
-    int error = recording_write(recording, &out.sink);
-    *size = out.sink.offset;
-    return error;
-}
-
-static int read_from(const uint8_t *bytes, uint64_t size, struct recording **out,
-                     char reason[RECORDING_REASON_MAX])
-{
-    const struct log_module module = {.name = "", .data = bytes, .size = size};
-    return log_module_read(&module, out, reason);
-}
+/* --- the file --- */
 
 static bool make_file(void)
 {
     char *words[] = {"counter", "2", "20"};
     struct recording *recording;
-    file = kmalloc(FILE_MAX);
-    copy = kmalloc(FILE_MAX);
+    file = kmalloc(MEMORY_FILE_MAX);
+    copy = kmalloc(MEMORY_FILE_MAX);
     if (!file || !copy || record_program(3, words, &recording) != 0)
         return false;
-    int error = write_to(recording, file, &file_size);
+    int error = memory_file_write(recording, file, &file_size);
     is_equal(recording_file_bytes(recording), file_size, "the size of a file is known before");
     recording_delete(recording->number);
     return error == 0;
@@ -70,9 +42,9 @@ static void test_round_trip(void)
     struct recording *recording;
     char reason[RECORDING_REASON_MAX];
     uint64_t size;
-    is_equal(read_from(file, file_size, &recording, reason), 0, "a file is read");
+    is_equal(memory_file_read(file, file_size, &recording, reason), 0, "a file is read");
     ok(recording_complete(recording), "it is complete");
-    is_equal(write_to(recording, copy, &size), 0, "and written again");
+    is_equal(memory_file_write(recording, copy, &size), 0, "and written again");
     ok(size == file_size && memcmp(file, copy, size) == 0, "to the same %llu bytes",
        (unsigned long long)size);
     recording_publish(recording);
@@ -87,7 +59,7 @@ static char read_cut(uint64_t size)
 {
     struct recording *recording;
     char reason[RECORDING_REASON_MAX];
-    if (read_from(file, size, &recording, reason) != 0)
+    if (memory_file_read(file, size, &recording, reason) != 0)
         return reason[0] ? 'e' : '?';
     char how = recording_complete(recording) ? 'c' : 'i';
     recording_free(recording);
@@ -126,7 +98,7 @@ static void test_partial_replays(void)
         offset += LOG_CHUNK_BYTES(chunk.length);
         if (chunk.kind < LOG_CHUNK_BEGIN || chunk.kind == LOG_CHUNK_END)
             continue;
-        wrong += read_from(file, offset, &recording, reason) != 0;
+        wrong += memory_file_read(file, offset, &recording, reason) != 0;
         recording_publish(recording);
         wrong += recording_complete(recording) || replay_run(recording, 1) != 0 ||
                  replay_run(recording, 2) != 0;
@@ -148,7 +120,7 @@ static void test_flips(void)
     for (unsigned i = 0; i < FLIPS; i++) {
         uint64_t bit = suite_random(&seed) % (file_size * 8);
         file[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        int error = read_from(file, file_size, &recording, reason);
+        int error = memory_file_read(file, file_size, &recording, reason);
         file[bit / 8] ^= (uint8_t)(1u << bit % 8);
         if (error) {
             unnamed += error != ERR_BAD_LOG || !reason[0];
@@ -185,7 +157,7 @@ static void refuse(enum log_chunk_kind kind, size_t place, uint64_t value, size_
     memcpy(&chunk, copy + offset, sizeof(chunk));
     memcpy(copy + offset + sizeof(chunk) + place, &value, size);
     log_chunk_seal(copy + offset, kind, chunk.slot, chunk.length, chunk.file_id, chunk.sequence);
-    int error = read_from(copy, file_size, &recording, reason);
+    int error = memory_file_read(copy, file_size, &recording, reason);
     ok(error == ERR_BAD_LOG && strstr(reason, expected), "%s: \"%s\"", expected, reason);
     if (!error)
         recording_free(recording);
@@ -217,8 +189,42 @@ static void test_hostile(void)
     refuse(LOG_CHUNK_HEADER, offsetof(struct log_header, version), LOG_FORMAT_VERSION + 1, 4,
            "another version");
     refuse(LOG_CHUNK_PAGE, 0, KERNEL_BASE, 8, "page out of range");
+    refuse(LOG_CHUNK_PAGE, 0, USER_END, 8, "a page is out of range");
+    refuse(LOG_CHUNK_VMA, offsetof(struct log_vma, start), PAGE_SIZE, 8,
+           "a mapping is out of range");
     refuse(LOG_CHUNK_VMA, offsetof(struct log_vma, end), UINT64_MAX << 12, 8,
            "mapping out of range");
+}
+
+/* The recorder always says why, but others may not. */
+static void test_no_reason(void)
+{
+    struct recording *recording;
+    char reason[RECORDING_REASON_MAX];
+    uint64_t offset = find_chunk(LOG_CHUNK_END);
+    struct log_chunk chunk;
+    memcpy(copy, file, file_size);
+    memcpy(&chunk, copy + offset, sizeof(chunk));
+    memset(copy + offset + sizeof(chunk) + offsetof(struct log_end, complete), 0, 4);
+    log_chunk_seal(copy + offset, LOG_CHUNK_END, 0, chunk.length, chunk.file_id, chunk.sequence);
+    if (!is_equal(memory_file_read(copy, file_size, &recording, reason), 0, "given up"))
+        return;
+    ok(!recording_complete(recording), "for no reason: not complete either");
+    recording_free(recording);
+}
+
+/* An area of FXSAVE's has no header that says which components it holds: all that it has room for.
+ */
+static void test_legacy_area(void)
+{
+    enum { LEGACY = 512, XMM = 160, XMM_CANONICAL = 89 };
+    uint8_t legacy[LEGACY] = {0};
+    memset(legacy + XMM, 0x5a, 16);
+    uint8_t *area = PHYS_TO_VIRT(frame_alloc());
+    ok(fpu_load_area(area, legacy, sizeof(legacy)), "an area without XSAVE's header is taken");
+    fpu_canonical(area, copy);
+    ok(memcmp(copy + XMM_CANONICAL, legacy + XMM, 16) == 0, "with its XMM registers");
+    frame_free(VIRT_TO_PHYS(area));
 }
 
 static void run(void)
@@ -230,6 +236,8 @@ static void run(void)
     test_partial_replays();
     test_flips();
     test_hostile();
+    test_no_reason();
+    test_legacy_area();
     kfree(file);
     kfree(copy);
 }

@@ -91,12 +91,46 @@ log_check "what is there is replayed" '^@replay prog=hostile .* match=partial '
 log_check "what was not saved makes room" '^disk: hostile\.1 was not saved and makes room'
 log_check "for the next one" '^@replay prog=racey .* match=yes '
 
+# --- a disk that fails, files that go ---
+
+# failing SECTOR: QEMU with a disk on which that one cannot be written.
+failing() {
+    printf '[inject-error]\nevent = "write_aio"\nsector = "%s"\nerrno = "5"\n' "$1" \
+        >build/tests/storage.conf
+    rm -f "$DISK_IMAGE"
+    qemu_with "if=none,id=disk,format=raw,file=blkdebug:build/tests/storage.conf:$DISK_IMAGE" \
+        ,werror=report,rerror=report
+}
+
+failing 2048
+kernel_check storage-failing "a disk that fails at once" CPUS=2 DISK=$DISK_IMAGE \
+    QEMU=build/tests/qemu-disk RUN="record counter 2 40; replay 1; run middle; replay 1; poweroff"
+log_check "it is told" '^disk: counter\.1: ERR_IO'
+results "memory still has all of both recordings" 2 yes
+failing 2400
+kernel_check storage-failing-later "a disk that fails later, when memory has let go of events" \
+    CPUS=2 DISK=$DISK_IMAGE QEMU=build/tests/qemu-disk APPEND=log_limit_mib=0 \
+    RUN="try record hostile 3 3000; replay 1; poweroff"
+log_check "it is said, and the recording is no success" '^try: record: ERR_LOG_FULL'
+results "what the disk has is replayed" 1 partial
+
+rm -f "$DISK_IMAGE"
+kernel_check storage-stale "a file's name is used again" CPUS=2 DISK=$DISK_IMAGE DISK_SIZE=3M \
+    RUN="try record hostile 3 25000; record racey 4 100; record hostile 1 10; delete 1; logs; \
+replay hostile.1 1; poweroff"
+log_check "deleting the recording whose file has gone does not delete the new one" \
+    '^  hostile\.1 .* not saved$'
+results "which can be replayed" 1 yes
+
 # --- more events than memory may hold ---
 
 rm -f "$DISK_IMAGE"
 kernel_check storage-large "a recording larger than its share of memory" CPUS=2 MEM=64M \
     DISK=$DISK_IMAGE APPEND="log_limit_mib=1" RUN="record tsc 4 5000; replay 1; poweroff"
 results "it is replayed from the disk" 1 yes
+recorded=$(perl -e 'open my $image, "<:raw", shift; seek $image, 4096 + 128 + 72, 0;
+    read $image, my $used, 8; print unpack "Q<", $used' "$DISK_IMAGE") # of the first entry
+dd if="$DISK_IMAGE" bs=1M skip=1 status=none | head -c "$recorded" >build/tests/large.crew
 tap_check "it is larger indeed" test \
     "$(sed -n 's/^@record .* bytes=\([0-9]*\).*/\1/p' "$KERNEL_LOG")" -gt 1300000
 
@@ -117,6 +151,11 @@ for menu in 0 1; do
     KERNEL_OPTIONS=()
 done
 rm -f build/tests/storage.iso
+rm -f "$DISK_IMAGE"
+kernel_check storage-module-save "a module is saved, in another order than it has" CPUS=2 \
+    LOGS=build/tests/large.crew DISK=$DISK_IMAGE RUN="load large.crew; save; replay 1; poweroff"
+results "it is the same recording as before" 1 yes
+rm -f build/tests/large.crew "$DISK_IMAGE"
 head -c 9000 "$SENT/racey-1.crew" >"$SENT/short.crew"
 kernel_run storage-short LOGS="$SENT/short.crew" RUN="load; poweroff"
 log_check "one cut within its checkpoint is refused by name" \
