@@ -7,6 +7,7 @@
 ; The code in .boot is linked where it is loaded; everything else in the upper half.
 
 %include "asm_offsets.inc"
+%include "arch/x86/macros.inc"
 
 MULTIBOOT1_LOADED equ 0x2badb002
 MULTIBOOT2_LOADED equ 0x36d76289
@@ -147,21 +148,7 @@ boot_gdt_pointer:
 
         section .text
 boot_high:
-        mov eax, SELECTOR_KERNEL_DATA
-        mov ss, eax
-        xor eax, eax
-        mov ds, eax
-        mov es, eax
-        mov fs, eax
-        mov gs, eax
-        xor edx, edx
-        mov ecx, MSR_KERNEL_GS_BASE
-        wrmsr
-        mov rax, cpu_storage            ; the boot CPU's struct cpu: this_cpu() works from here on
-        mov rdx, rax
-        shr rdx, 32
-        mov ecx, MSR_GS_BASE
-        wrmsr
+        LOAD_KERNEL_SEGMENTS cpu_storage ; the boot CPU's: this_cpu() works from here on
         mov rsp, boot_stack_top
         xor ebp, ebp                    ; backtraces end here
         mov edi, edi

@@ -7,6 +7,7 @@
 ; parameters.
 
 %include "asm_offsets.inc"
+%include "arch/x86/macros.inc"
 
         section .rodata align=16
         global trampoline_start, trampoline_end, trampoline_long_mode
@@ -49,21 +50,7 @@ trampoline_real_mode:
         bits 64
         default rel
 trampoline_long_mode:
-        mov eax, SELECTOR_KERNEL_DATA
-        mov ss, eax
-        xor eax, eax
-        mov ds, eax
-        mov es, eax
-        mov fs, eax
-        mov gs, eax
-        xor edx, edx
-        mov ecx, MSR_KERNEL_GS_BASE
-        wrmsr
-        mov rax, [trampoline_start + TRAMPOLINE_CPU]
-        mov rdx, rax
-        shr rdx, 32
-        mov ecx, MSR_GS_BASE
-        wrmsr
+        LOAD_KERNEL_SEGMENTS [trampoline_start + TRAMPOLINE_CPU]
         mov rsp, [trampoline_start + TRAMPOLINE_STACK_TOP]
         mov rdi, [trampoline_start + TRAMPOLINE_CPU]
         xor ebp, ebp

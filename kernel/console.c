@@ -125,7 +125,7 @@ void console_enter_panic(void)
     end_line();
 }
 
-void console_put_input(uint8_t byte)
+void upcall_console_input(uint8_t byte)
 {
     bool enabled = spin_lock_irq(&input_lock);
     if (input_put - input_taken < INPUT_RING)
@@ -134,11 +134,6 @@ void console_put_input(uint8_t byte)
         input_dropped++;
     spin_unlock_irq(&input_lock, enabled);
     wait_queue_wake_all(&input_waiters);
-}
-
-void upcall_console_input(uint8_t byte)
-{
-    console_put_input(byte);
 }
 
 bool console_take_input(uint8_t *byte)

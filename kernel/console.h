@@ -27,8 +27,8 @@ void console_end_line(void);
  * panic only. */
 void console_enter_panic(void);
 
-/* --- input: a ring filled by upcall_console_input(), read by one thread, the shell --- */
-void console_put_input(uint8_t byte);   /* any context, drops (and counts) when full */
+/* --- input: a ring filled by upcall_console_input() in any context, which drops (and counts) bytes
+ * when it is full; read by one thread, the shell --- */
 bool console_take_input(uint8_t *byte); /* false: none now */
 void console_wait_input(void);          /* blocks the calling thread until there is some */
 uint32_t console_take_dropped(void);    /* bytes dropped since it was last asked */

@@ -8,18 +8,6 @@
 #define UNKNOWN_SLOTS 16
 #define UNKNOWN_SIZE 32
 
-static const struct {
-    int64_t code;
-    const char *text;
-} texts[] = {{0, "no error"},
-#define X(value, name, text) {value, #name ": " text},
-             ERR_TABLE(X)
-#undef X
-#define X(value, name) {-(value), #name},
-                 ABI_ERROR_TABLE(X)
-#undef X
-};
-
 static const char *unknown_text(int64_t code)
 {
     static char slots[UNKNOWN_SLOTS][UNKNOWN_SIZE];
@@ -30,10 +18,23 @@ static const char *unknown_text(int64_t code)
     return slot;
 }
 
+/* The compiler refuses a code that stands twice. */
 const char *err_text(int64_t code)
 {
-    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (texts[i].code == code)
-            return texts[i].text;
-    return unknown_text(code);
+    switch (code) {
+    case 0:
+        return "no error";
+#define X(value, name, text)                                                                       \
+    case value:                                                                                    \
+        return #name ": " text;
+        ERR_TABLE(X)
+#undef X
+#define X(value, name)                                                                             \
+    case -(value):                                                                                 \
+        return #name;
+        ABI_ERROR_TABLE(X)
+#undef X
+    default:
+        return unknown_text(code);
+    }
 }

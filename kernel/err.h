@@ -20,14 +20,13 @@
     X(-1007, ERR_USAGE, "wrong arguments")                                                         \
     X(-1008, ERR_TOO_MANY_THREADS, "too many threads")                                             \
     X(-1009, ERR_NO_RECORDER, "no recorder is registered")                                         \
+    X(-1010, ERR_BUSY, "busy")                                                                     \
+    X(-1011, ERR_KILLED, "the program was killed")                                                 \
+    X(-1012, ERR_FAILED, "failed")                                                                 \
     X(-1014, ERR_NO_SOURCE, "no tick source that can be used")                                     \
     X(-1020, ERR_TEXT_RANGE, "not a place in the kernel's text, or two patches of one place")      \
     X(-1021, ERR_TEXT_BYTES, "the text is not what the patch expects")                             \
     X(-1022, ERR_TEXT_OPCODE, "not an instruction that can be patched in")                         \
-    X(-1010, ERR_BUSY, "busy")                                                                     \
-    X(-1011, ERR_KILLED, "the program was killed")                                                 \
-    X(-1012, ERR_FAILED, "failed")                                                                 \
-    X(-1013, ERR_RESTART, "interrupted: the system call is to be started again")                   \
     X(-1030, ERR_NO_DISK, "there is no disk")                                                      \
     X(-1031, ERR_IO, "the disk reports an error")                                                  \
     X(-1032, ERR_READ_ONLY, "the disk is read-only")                                               \

@@ -57,9 +57,6 @@ bool flight_snapshot_next(const struct flight_snapshot *snapshot, struct flight_
 
 /* --- out --- */
 
-/* "[   12.345678901] cpu 1 thread 7 crew_promote page=0x7fff0000 write=1"; as format_text(). */
-int flight_format_event(char *out, size_t size, const struct flight_event *event, uint32_t cpu);
-
 int flight_dump(uint64_t count); /* prints the last ones of all CPUs, by time */
 int flight_save(void);           /* sends trace/metadata, trace/cpu0 … (kernel/send.h) */
 

@@ -90,7 +90,7 @@ static int trace_command(int count, char **words)
 static struct command command = {
     .name = "trace",
     .arguments = "on GLOB | off [GLOB] | dump [N] | save | status | mode overwrite|stop",
-    .help = "the flight recorder: what markers tell, kept, printed, sent to the outside",
+    .help = "flight recorder: keep, print, send what markers say",
     .function = trace_command,
 };
 

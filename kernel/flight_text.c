@@ -45,7 +45,8 @@ static unsigned add_argument(struct line *line, enum marker_type type, const uin
     return 1;
 }
 
-int flight_format_event(char *out, size_t size, const struct flight_event *event, uint32_t cpu)
+/* "[   12.345678901] cpu 1 thread 7 crew_promote page=0x7fff0000 write=1"; as format_text(). */
+static int format_event(char *out, size_t size, const struct flight_event *event, uint32_t cpu)
 {
     const struct ctf_trace *trace = flight_trace();
     struct line line = {.out = out, .size = size};
@@ -70,7 +71,7 @@ int flight_format_event(char *out, size_t size, const struct flight_event *event
 static void print_event(const struct flight_event *event, uint32_t cpu)
 {
     char text[EVENT_TEXT_MAX];
-    flight_format_event(text, sizeof(text), event, cpu);
+    format_event(text, sizeof(text), event, cpu);
     printk("%s\n", text);
 }
 

@@ -87,7 +87,7 @@ static int command_lbr(int count, char **words)
 static struct command command = {
     .name = "lbr",
     .arguments = "on | off | dump | info | filter WORDS | bench",
-    .help = "branch history at exceptions; WORDS: all user kernel calls returns jumps",
+    .help = "branches; WORDS all user kernel calls returns jumps",
     .function = command_lbr,
 };
 

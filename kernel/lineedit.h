@@ -14,10 +14,9 @@
 
 #include "kernel/keys.h"
 
-#define LINEEDIT_MAX 1024      /* bytes of a line with its terminating 0 */
-#define LINEEDIT_HISTORY 32    /* lines; the oldest is forgotten first */
-#define LINEEDIT_COLUMNS 80    /* of the screen; the last one stays empty */
-#define LINEEDIT_PROMPT_MAX 40 /* columns */
+#define LINEEDIT_MAX 1024   /* bytes of a line with its terminating 0 */
+#define LINEEDIT_HISTORY 32 /* lines; the oldest is forgotten first */
+#define LINEEDIT_COLUMNS 80 /* of the screen; the last one stays empty */
 
 /* candidate may be NULL: no completion. */
 struct lineedit_hooks {

@@ -113,37 +113,11 @@ bool marker_name_matches(const char *glob, const char *name)
 const char *marker_type_name(enum marker_type type)
 {
     static const char *const names[MARKER_TYPES] = {[MARKER_NONE] = "none",
-#define MT(name, text, bytes, is_signed) [MARKER_##name] = text,
+#define MT(name, text, is_signed) [MARKER_##name] = text,
                                                     MARKER_TYPE_TABLE(MT)
 #undef MT
     };
     return type < MARKER_TYPES ? names[type] : "unknown";
-}
-
-unsigned marker_type_size(enum marker_type type)
-{
-    switch (type) {
-#define MT(name, text, bytes, is_signed)                                                           \
-    case MARKER_##name:                                                                            \
-        return bytes;
-        MARKER_TYPE_TABLE(MT)
-#undef MT
-    default:
-        return 0;
-    }
-}
-
-bool marker_type_is_signed(enum marker_type type)
-{
-    switch (type) {
-#define MT(name, text, bytes, is_signed)                                                           \
-    case MARKER_##name:                                                                            \
-        return is_signed;
-        MARKER_TYPE_TABLE(MT)
-#undef MT
-    default:
-        return false;
-    }
 }
 
 const char *marker_kind_name(enum marker_kind kind)

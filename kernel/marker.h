@@ -35,27 +35,34 @@
 
 #define MARKER_ARGUMENTS_MAX 6
 
-/* MT(NAME, "text", bytes, signed) */
+/* MT(NAME, "text", signed) */
 #define MARKER_TYPE_TABLE(MT)                                                                      \
-    MT(BOOL, "bool", 1, false)                                                                     \
-    MT(U8, "u8", 1, false)                                                                         \
-    MT(S8, "s8", 1, true)                                                                          \
-    MT(U16, "u16", 2, false)                                                                       \
-    MT(S16, "s16", 2, true)                                                                        \
-    MT(U32, "u32", 4, false)                                                                       \
-    MT(S32, "s32", 4, true)                                                                        \
-    MT(U64, "u64", 8, false)                                                                       \
-    MT(S64, "s64", 8, true)                                                                        \
-    MT(POINTER, "pointer", 8, false)                                                               \
-    MT(STRING, "string", 8, false)
+    MT(BOOL, "bool", false)                                                                        \
+    MT(U8, "u8", false)                                                                            \
+    MT(S8, "s8", true)                                                                             \
+    MT(U16, "u16", false)                                                                          \
+    MT(S16, "s16", true)                                                                           \
+    MT(U32, "u32", false)                                                                          \
+    MT(S32, "s32", true)                                                                           \
+    MT(U64, "u64", false)                                                                          \
+    MT(S64, "s64", true)                                                                           \
+    MT(POINTER, "pointer", false)                                                                  \
+    MT(STRING, "string", false)
 
 enum marker_type {
     MARKER_NONE,
-#define MT(name, text, bytes, is_signed) MARKER_##name,
+#define MT(name, text, is_signed) MARKER_##name,
     MARKER_TYPE_TABLE(MT)
 #undef MT
         MARKER_TYPES
 };
+
+static inline bool marker_type_is_signed(enum marker_type type)
+{
+#define MT(name, text, is_signed) | (is_signed ? 1u << MARKER_##name : 0)
+    return type < MARKER_TYPES && (0u MARKER_TYPE_TABLE(MT)) >> type & 1;
+#undef MT
+}
 
 /* One MARKER in the source. In .markers; readers get it from probes' hits and marker_next_site. */
 struct marker_site {
@@ -103,8 +110,6 @@ struct marker *marker_of_site(const struct marker_site *site); /* any context */
 uint64_t marker_hits(const struct marker *marker);             /* of all CPUs */
 bool marker_name_matches(const char *glob, const char *name);  /* * and ? */
 const char *marker_type_name(enum marker_type type);
-unsigned marker_type_size(enum marker_type type);
-bool marker_type_is_signed(enum marker_type type);
 const char *marker_kind_name(enum marker_kind kind);
 
 /* Wants all markers whose names match on, or off; patches the places of those for which that

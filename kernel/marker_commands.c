@@ -33,15 +33,6 @@ static void print_site(const struct marker_site *site)
     printk("\n");
 }
 
-static void print_probe(const struct probe *probe, void *argument)
-{
-    uint64_t hits, misses;
-    (void)argument;
-    probe_totals(probe, &hits, &misses);
-    printk("    probe %s, priority %d: %llu hits, %llu misses\n", probe->name, probe->priority,
-           (unsigned long long)hits, (unsigned long long)misses);
-}
-
 static void print_marker(const struct marker *marker)
 {
     struct probe_chain *chain = probe_chain_find(marker->name);
@@ -49,7 +40,7 @@ static void print_marker(const struct marker *marker)
            marker->on ? "on" : "off", marker->patched ? "(patched)" : "(nop)", marker->site_count,
            marker->place_count, (unsigned long long)marker_hits(marker));
     if (chain)
-        probe_chain_for_each(chain, print_probe, NULL);
+        probe_chain_print(chain);
     for (const struct marker_site *site = NULL; (site = marker_next_site(site));)
         if (marker_of_site(site) == marker)
             print_site(site);
@@ -151,11 +142,11 @@ static int command_marker(int count, char **words)
 static struct command table[] = {
     {.name = "markers",
      .arguments = "[NAME|GLOB]",
-     .help = "markers: state, hits, probes; sites and where they stand",
+     .help = "list markers: state, hits, probes, sites",
      .function = command_markers},
     {.name = "marker",
      .arguments = "on|off NAME|GLOB [PROBE] | bench",
-     .help = "switch markers, with a probe; off PROBE takes that one away; compare the kinds",
+     .help = "switch markers, add or take a probe; compare kinds",
      .function = command_marker},
 };
 

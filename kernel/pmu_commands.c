@@ -175,7 +175,7 @@ static int command_pmu(int count, char **words)
 static struct command command = {
     .name = "pmu",
     .arguments = "[test | storm N]",
-    .help = "performance counters and their users; test them; N overflow interrupts",
+    .help = "performance counters, their users; N overflow NMIs",
     .function = command_pmu,
 };
 

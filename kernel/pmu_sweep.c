@@ -95,7 +95,8 @@ static int report(int error)
     return good ? 0 : error ? error : ERR_FAILED;
 }
 
-int pmu_sweep(uint64_t interrupts)
+/* 0, ERR_FAILED (a canary, or a program's registers, are damaged), or why it could not be done. */
+static int sweep(uint64_t interrupts)
 {
     if (!pmu_has_event(PMU_EVENT_INSTRUCTIONS))
         return ERR_NOT_FOUND;
@@ -116,13 +117,13 @@ static int command_sweep(int count, char **words)
     if (count > 2 ||
         (count == 2 && (!string_to_u64(words[1], &interrupts) || interrupts > MAX_INTERRUPTS)))
         return ERR_USAGE;
-    return pmu_sweep(interrupts);
+    return sweep(interrupts);
 }
 
 static struct command sweep_command = {
     .name = "sweep",
     .arguments = "[N]",
-    .help = "overflow NMIs into every instruction of the entry and exit paths",
+    .help = "NMIs into every instruction of entries and exits",
     .function = command_sweep,
 };
 

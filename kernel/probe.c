@@ -116,7 +116,8 @@ struct probe_chain *probe_chain_lookup(const char *name)
     return NULL;
 }
 
-int probe_chain_make(const char *name, struct probe_chain **out)
+/* For both the manager's mutex is held. */
+static int chain_make(const char *name, struct probe_chain **out)
 {
     size_t length = strnlen(name, PROBE_NAME_MAX);
 
@@ -133,7 +134,7 @@ int probe_chain_make(const char *name, struct probe_chain **out)
 
 /* The entry is free again when nobody runs the chain and nothing is in it. That of a marker is
  * kept: a CPU may have read it from the marker and not yet entered probe_run(). */
-void probe_chain_drop(struct probe_chain *chain)
+static void chain_drop(struct probe_chain *chain)
 {
     if (chain->users == 0 && !chain->first && !marker_find(chain->name))
         chain->name[0] = 0;
@@ -144,7 +145,7 @@ struct probe_chain *probe_chain_get(const char *marker_name)
     struct probe_chain *chain = NULL;
 
     probe_lock();
-    if (probe_chain_make(marker_name, &chain) == 0)
+    if (chain_make(marker_name, &chain) == 0)
         chain->users++;
     probe_unlock();
     return chain;
@@ -155,7 +156,7 @@ void probe_chain_release(struct probe_chain *chain)
     probe_lock();
     kassert(chain->users > 0);
     chain->users--;
-    probe_chain_drop(chain);
+    chain_drop(chain);
     probe_unlock();
 }
 
@@ -196,7 +197,7 @@ void probe_chain_for_each(struct probe_chain *chain, void (*function)(const stru
 
 /* --- probes; the manager's mutex is held --- */
 
-struct probe *probe_in_chain(const struct probe_chain *chain, const char *name)
+static struct probe *in_chain(const struct probe_chain *chain, const char *name)
 {
     for (struct probe *at = chain->first; at; at = at->next)
         if (strcmp(at->name, name) == 0)
@@ -248,7 +249,7 @@ static void forget(struct probe *probe)
     kfree(probe->counts);
     probe->counts = NULL;
     probe->chain = NULL;
-    probe_chain_drop(chain);
+    chain_drop(chain);
 }
 
 int probe_link(struct probe *probe, const char *marker_name)
@@ -257,14 +258,14 @@ int probe_link(struct probe *probe, const char *marker_name)
 
     if (probe->chain)
         return ERR_BUSY;
-    int error = probe_chain_make(marker_name, &chain);
+    int error = chain_make(marker_name, &chain);
     if (error)
         return error;
-    if (probe_in_chain(chain, probe->name))
+    if (in_chain(chain, probe->name))
         return ERR_BUSY;
     probe->counts = kzalloc(cpu_count * sizeof(*probe->counts));
     if (!probe->counts) {
-        probe_chain_drop(chain);
+        chain_drop(chain);
         return ERR_NO_MEMORY;
     }
     link(chain, probe);

@@ -125,6 +125,8 @@ struct probe_chain *probe_chain_next(struct probe_chain *chain);
 void probe_chain_for_each(struct probe_chain *chain, void (*function)(const struct probe *, void *),
                           void *argument);
 
+void probe_chain_print(struct probe_chain *chain); /* a line a probe (kernel/probe_commands.c) */
+
 /* Any context, NMI included. */
 void probe_run(const struct probe_chain *chain, const struct probe_hit *hit);
 

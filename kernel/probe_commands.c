@@ -43,6 +43,11 @@ static void print_probe(const struct probe *probe, void *argument)
            (unsigned long long)hits, (unsigned long long)misses);
 }
 
+void probe_chain_print(struct probe_chain *chain)
+{
+    probe_chain_for_each(chain, print_probe, NULL);
+}
+
 static void print_place(const struct probe_dynamic *place, void *argument)
 {
     unsigned *count = argument;
@@ -53,7 +58,7 @@ static void print_place(const struct probe_dynamic *place, void *argument)
     if (place->no_jump != INSN_PROBE_NONE)
         printk("  no jump: %s", insn_probe_refusal_text(place->no_jump));
     printk("\n");
-    probe_chain_for_each(place->chain, print_probe, NULL);
+    probe_chain_print(place->chain);
 }
 
 static void print_markers(void)
@@ -63,7 +68,7 @@ static void print_markers(void)
         if (!marker || probe_chain_empty(chain))
             continue;
         printk("  %-36s marker   %s\n", marker->name, marker->on ? "on" : "off");
-        probe_chain_for_each(chain, print_probe, NULL);
+        probe_chain_print(chain);
     }
 }
 
@@ -136,8 +141,8 @@ static int command_probe(int count, char **words)
 
 static struct command command = {
     .name = "probe",
-    .arguments = "add PLACE [PROBE] [best|int3|copy|step] | remove PLACE [PROBE] | list | types",
-    .help = "probes on markers and instructions (SYMBOL+0x12)",
+    .arguments = "add PLACE [PROBE] [MODE] | remove PLACE [PROBE] | list | types",
+    .help = "at MARKER or SYMBOL+0x12; MODE best int3 copy step",
     .function = command_probe,
 };
 

@@ -9,12 +9,9 @@ void probe_manager_init(void);
 void probe_lock(void);
 void probe_unlock(void);
 
-struct probe_chain *probe_chain_lookup(const char *name);         /* held; NULL */
-int probe_chain_make(const char *name, struct probe_chain **out); /* held */
-void probe_chain_drop(struct probe_chain *chain);                 /* held; if it is unused */
-struct probe *probe_in_chain(const struct probe_chain *chain, const char *name); /* held; NULL */
-int probe_link(struct probe *probe, const char *marker_name);                    /* held */
-int probe_unlink(struct probe *probe); /* held; waits for the grace period */
+struct probe_chain *probe_chain_lookup(const char *name);     /* held; NULL */
+int probe_link(struct probe *probe, const char *marker_name); /* held */
+int probe_unlink(struct probe *probe);                        /* held; waits for the grace period */
 
 void probe_commands_register(void);
 

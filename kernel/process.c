@@ -158,7 +158,8 @@ void process_for_each_thread(struct process *process, void (*function)(struct th
     spin_unlock_irq(&process->lock, enabled);
 }
 
-void process_kick_all(void)
+/* Brings every CPU that runs a thread in ring 3 into the kernel, so that it sees what changed. */
+static void kick_all(void)
 {
     for (uint32_t i = 0; i < cpu_count; i++)
         if (i != this_cpu()->index)
@@ -176,7 +177,7 @@ void process_end_all(struct process *process)
     __atomic_store_n(&process->exiting, true, __ATOMIC_SEQ_CST);
     process_for_each_thread(process, interrupt_other, current_thread());
     wait_queue_wake_all(&process->changed);
-    process_kick_all();
+    kick_all();
 }
 
 _Noreturn void process_end_thread(void)
@@ -235,7 +236,7 @@ int process_stop_others(void)
     if (!free)
         return ERR_BUSY;
     process_for_each_thread(process, interrupt_other, self);
-    process_kick_all();
+    kick_all();
     wait_queue_sleep_until(&process->changed, others_parked, process, "the other threads to stop");
     return 0;
 }

@@ -107,9 +107,6 @@ _Noreturn void process_end_thread(void);
 int process_stop_others(void);
 void process_resume_others(void);
 
-/* Brings every CPU that runs a thread in ring 3 into the kernel, so that it sees what changed. */
-void process_kick_all(void);
-
 /* Calls function with the process lock held. */
 void process_for_each_thread(struct process *process, void (*function)(struct thread *, void *),
                              void *argument);

@@ -250,7 +250,7 @@ static int command_prof(int words_count, char **words)
 static struct command command = {
     .name = "prof",
     .arguments = "start [PERIOD] | stop | report [N] | folded",
-    .help = "sampling profiler: by function, or folded stacks for flame graphs",
+    .help = "sampling profiler: by function, or as folded stacks",
     .function = command_prof,
 };
 

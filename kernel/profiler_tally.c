@@ -83,11 +83,6 @@ void tally_add(struct tally *tally, const char *key, uint32_t column)
     entry->total++;
 }
 
-uint32_t tally_count(const struct tally *tally)
-{
-    return tally->count;
-}
-
 const struct tally_entry *tally_take_largest(struct tally *tally)
 {
     struct tally_entry *largest = NULL;

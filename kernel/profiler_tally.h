@@ -27,8 +27,6 @@ void tally_destroy(struct tally *tally);      /* NULL is allowed */
 
 void tally_add(struct tally *tally, const char *key, uint32_t column);
 
-uint32_t tally_count(const struct tally *tally); /* of entries */
-
 /* The largest entry that it has not returned yet; NULL after the last. */
 const struct tally_entry *tally_take_largest(struct tally *tally);
 

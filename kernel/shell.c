@@ -39,14 +39,13 @@ static size_t command_width(const struct command *command)
 
 static void print_help(const struct command *command)
 {
-    char left[LINEEDIT_COLUMNS];
     const char *arguments = command->arguments ? command->arguments : "";
 
-    format_text(left, sizeof left, "%s %s", command->name, arguments);
+    printk("  %s %s", command->name, arguments);
     if (command_width(command) < HELP_COLUMN)
-        printk("  %-26s%s\n", left, command->help);
+        printk("%*s%s\n", (int)(HELP_COLUMN - command_width(command)), "", command->help);
     else
-        printk("  %s\n  %-26s%s\n", left, "", command->help);
+        printk("\n  %*s%s\n", HELP_COLUMN, "", command->help);
 }
 
 static int help_command(int count, char **words)

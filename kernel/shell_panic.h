@@ -4,7 +4,7 @@
 #ifndef KERNEL_SHELL_PANIC_H
 #define KERNEL_SHELL_PANIC_H
 
-#define SHELL_CRASH_HELP "die on purpose: jump ret stack null gp ud lock assert lockup"
+#define SHELL_CRASH_HELP "die: jump ret stack null gp ud lock assert lockup"
 #define SHELL_PANIC_HELP "panic with TEXT, or as `crash KIND` does"
 
 int shell_panic_command(int count, char **words);

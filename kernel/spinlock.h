@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 enum lock_rank {
-    LOCK_COMMAND,   /* table of shell commands */
+    LOCK_COMMAND,   /* shell commands; the recorder; owners of counters */
     LOCK_THREADS,   /* list of all threads */
-    LOCK_PROCESS,   /* process list, thread table of a process */
-    LOCK_PAGE,      /* CREW: one page */
-    LOCK_PAGES,     /* page index of a process */
-    LOCK_SESSION,   /* threads of a recording or replay */
+    LOCK_PROCESS,   /* threads and end of a process */
+    LOCK_PAGE,      /* CREW: one page of a process */
+    LOCK_PAGES,     /* mappings, page index, shared page tables of a space */
+    LOCK_SESSION,   /* slots and waits of a recording or replay */
     LOCK_VIEW,      /* CREW: one view, its stream and mode */
     LOCK_MUTEX,     /* inside of a sleeping mutex or wait queue; interrupt handlers wake, too */
     LOCK_TIMER,     /* sleepers */

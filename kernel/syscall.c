@@ -22,14 +22,15 @@ static syscall_function *const table_x86_64[] = {
 
 #define TABLE_LENGTH (sizeof(table_x86_64) / sizeof(table_x86_64[0]))
 
-syscall_function *syscall_find_x86_64(uint64_t number)
+/* NULL when there is no such call. */
+static syscall_function *find_call(uint64_t number)
 {
     return number < TABLE_LENGTH ? table_x86_64[number] : NULL;
 }
 
 static int64_t call(struct trap_frame *frame)
 {
-    syscall_function *function = syscall_find_x86_64(frame->rax);
+    syscall_function *function = find_call(frame->rax);
     if (!function)
         return ERR_ENOSYS;
     struct syscall_arguments arguments = {

@@ -15,9 +15,6 @@ struct syscall_arguments {
 /* Returns the value for RAX: a result or a negated error. ERR_EINTR starts the call again. */
 typedef int64_t syscall_function(const struct syscall_arguments *arguments);
 
-/* NULL when the ABI has no such call. */
-syscall_function *syscall_find_x86_64(uint64_t number);
-
 /* Handlers, one file a subject: syscall_memory.c, syscall_thread.c, syscall_misc.c. */
 #define SYSCALL_DECLARE(number, name) syscall_function sys_##name;
 

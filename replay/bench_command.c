@@ -189,7 +189,7 @@ static int command_bench(int count, char **words)
 static struct command bench_command = {
     .name = "bench",
     .arguments = "ROUNDS|instructions PROG [ARGS]",
-    .help = "time a program native, recorded and replayed; or count its instructions",
+    .help = "time native, recorded, replayed; count instructions",
     .function = command_bench,
 };
 

@@ -240,7 +240,7 @@ static int command_edit(int count, char **words)
 static struct command edit_command = {
     .name = "edit",
     .arguments = "LOG KIND",
-    .help = "a damaged copy of a recording: its replay must diverge, by name",
+    .help = "make a damaged copy, whose replay must diverge",
     .function = command_edit,
 };
 

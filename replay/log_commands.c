@@ -276,7 +276,7 @@ static int command_send(int count, char **words)
 static struct command table[] = {
     {.name = "logs",
      .arguments = "",
-     .help = "list the recordings: in memory, on the disk, from the boot loader",
+     .help = "list the recordings: in memory, on disk, as modules",
      .function = command_logs},
     {.name = "log",
      .arguments = "[LOG]",
@@ -284,11 +284,11 @@ static struct command table[] = {
      .function = command_log},
     {.name = "save",
      .arguments = "[LOG]",
-     .help = "keep a recording on the disk; others go when room is needed",
+     .help = "keep a recording on disk, even when room is short",
      .function = command_save},
     {.name = "load",
      .arguments = "[FILE]",
-     .help = "make a recording from a file: of the disk, or brought by the boot loader",
+     .help = "read a recording from the disk or a boot module",
      .function = command_load},
     {.name = "send",
      .arguments = "[LOG]",
@@ -296,7 +296,7 @@ static struct command table[] = {
      .function = command_send},
     {.name = "delete",
      .arguments = "LOG",
-     .help = "throw a recording away, its file included",
+     .help = "throw a recording and its file away",
      .function = command_delete},
 };
 

@@ -67,8 +67,8 @@ static const char *load_block(const struct stream_backing *backing, uint64_t off
     return recording_check_block(block, size, backing->file_id);
 }
 
-static int load(const struct log_module *module, struct recording **out,
-                char reason[RECORDING_REASON_MAX])
+int log_module_read(const struct log_module *module, struct recording **out,
+                    char reason[RECORDING_REASON_MAX])
 {
     struct log_source source = {
         .read = read_module, .context = (void *)module->data, .size = module->size};
@@ -88,6 +88,6 @@ int log_module_load(const char *name, struct recording **out, char reason[RECORD
     *out = NULL;
     for (unsigned n = 0; log_module_get(n, &module); n++)
         if (!name || strcmp(name, module.name) == 0)
-            return load(&module, out, reason);
+            return log_module_read(&module, out, reason);
     return ERR_NOT_FOUND;
 }

@@ -14,6 +14,10 @@ struct log_module {
 /* The n-th of them, from 0: those that begin as recordings do. */
 bool log_module_get(unsigned n, struct log_module *out);
 
+/* As recording_read. The memory must stay as long as the recording. */
+int log_module_read(const struct log_module *module, struct recording **out,
+                    char reason[RECORDING_REASON_MAX]);
+
 /* name NULL: the first. ERR_NOT_FOUND, and as recording_read. Thread context. */
 int log_module_load(const char *name, struct recording **out, char reason[RECORDING_REASON_MAX]);
 

@@ -147,7 +147,7 @@ static int command_disk(int count, char **words)
 static struct command disk_command = {
     .name = "disk",
     .arguments = "[format " CONFIRMATION "]",
-    .help = "show the disk; make it an empty store, whatever it holds",
+    .help = "show the disk; make it an empty store",
     .function = command_disk,
 };
 

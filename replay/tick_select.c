@@ -50,7 +50,7 @@ static int command_source(int count, char **words)
 static struct command source_command = {
     .name = "source",
     .arguments = "[auto|pmc|step]",
-    .help = "where recordings and replays to come get their ticks from",
+    .help = "what counts ticks in recordings and replays to come",
     .function = command_source,
 };
 

@@ -6,6 +6,7 @@
 #   kernel_run NAME SETTING=value…      boots with run-qemu.sh (RUN, CPUS, MEM, MACHINE, CPU, …)
 #   kernel_check NAME "what" SETTING…   the same as a test point: all commands succeeded
 #   log_check "what" REGEX              a test point: the last run's log has such a line
+#   tap_skip_all REASON                 instead of all: why nothing can be tested here
 #   tap_done                            last of all: the plan
 #
 # A run ends in a line `@end status=ok` or `@end status=failed`; without it the kernel has crashed,
@@ -40,6 +41,12 @@ tap_fail() {
 tap_skip() {
     TAP_COUNT=$((TAP_COUNT + 1))
     echo "ok $TAP_COUNT - $1 # SKIP $2"
+}
+
+# tap_skip_all REASON: nothing here can be tested; ends the script.
+tap_skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
 }
 
 # Makes standard input a comment; on standard error, where prove lets it through.
@@ -108,6 +115,18 @@ kernel_check() {
     else
         tap_fail "$what" "$(kernel_explain)"
         return 1
+    fi
+}
+
+# pmu_or_skip_all NAME COMMANDS: goes on when a kernel with the emulated PMU boots. Only what the
+# plugin or QEMU itself calls unsupported is a reason to skip; anything else is a failure.
+pmu_or_skip_all() {
+    local plugin=${PMU_PLUGIN:-build/tools/qemu-pmu.so} reason
+    local unsupported="plugin interface is version|does not export|in this QEMU"
+    [ -r "$plugin" ] || tap_skip_all "$plugin is not there"
+    if ! kernel_run "$1" ACCEL=pmu RUN="$2" TIMEOUT=60; then
+        unsupported+="|-plugin: invalid option"
+        reason=$(grep -Em 1 -- "$unsupported" "build/tests/$1.qemu") && tap_skip_all "$reason"
     fi
 }
 

@@ -353,8 +353,7 @@ seen_report() {
 
 for tool in spin "$CC"; do
     if ! command -v "$tool" >/dev/null; then
-        echo "1..0 # SKIP $tool not installed"
-        exit 0
+        tap_skip_all "$tool not installed"
     fi
 done
 

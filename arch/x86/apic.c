@@ -209,16 +209,6 @@ void apic_send_nmi(uint32_t cpu_index)
     apic_command(cpu_apic_id(cpu_index), APIC_DELIVERY_NMI | APIC_COMMAND_ASSERT);
 }
 
-/* One by one: the shorthand would also reach CPUs that were never started. */
-void apic_send_nmi_all_others(void)
-{
-    uint32_t self = this_cpu()->index;
-    for (uint32_t i = 0; i < cpu_count; i++) {
-        if (i != self && cpus[i] && __atomic_load_n(&cpus[i]->online, __ATOMIC_ACQUIRE))
-            apic_send_nmi(i);
-    }
-}
-
 void apic_start_cpu(uint32_t apic_id, uint32_t entry_page)
 {
     kassert(entry_page < 0x100000 && entry_page % PAGE_SIZE == 0);

@@ -21,7 +21,6 @@ void apic_eoi(void);
  * or off; waits (bounded, named) for a previous send in xAPIC mode. NMI-safe. */
 void apic_send_ipi(uint32_t cpu_index, enum vector vector);
 void apic_send_nmi(uint32_t cpu_index);
-void apic_send_nmi_all_others(void);
 
 /* INIT-SIPI-SIPI; the caller waits for the CPU. entry_page is a physical page below 1 MiB. */
 void apic_start_cpu(uint32_t apic_id, uint32_t entry_page);

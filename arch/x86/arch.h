@@ -15,9 +15,6 @@ void arch_early_init(void);
  * FPU. */
 void arch_late_init(void);
 
-/* How often a vector came that nobody waits for (and NMIs that nobody claimed). Any CPU. */
-uint64_t trap_unexpected_count(unsigned vector);
-
 /* The selectors and the FS base that ring 3 can change by itself: `mov fs, ax` with the user's data
  * selector sets the base to 0. Saved when a thread leaves the CPU and loaded when it gets it
  * back, so that nothing of one thread is seen by another, and a thread's view of them does not

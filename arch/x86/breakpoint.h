@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #define DR6_B0 (1ull << 0)
-#define DR6_BS (1ull << 14)
 
 static inline void breakpoint_set(uint64_t address)
 {

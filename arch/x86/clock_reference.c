@@ -18,7 +18,6 @@
 
 /* --- HPET: its main counter, the lower half, which is read at once on every CPU --- */
 
-#define HPET_CAPABILITIES 0x00
 #define HPET_PERIOD 0x04 /* femtoseconds: upper half of the capabilities */
 #define HPET_CONFIGURATION 0x10
 #define HPET_COUNTER 0xf0

@@ -126,12 +126,14 @@ FUNCTION trap_entry
         mov rdi, rsp
         call trap_dispatch
         POP_REGISTERS
+        add rsp, 16                     ; vector, error
         iretq
 END_FUNCTION
 
 ; RSP: a whole struct trap_frame of ring 3, checked, so that IRETQ cannot fault. Interrupts are off.
 FUNCTION return_to_user
         POP_REGISTERS
+        add rsp, 16                     ; vector, error
         swapgs
         iretq
 END_FUNCTION
@@ -155,6 +157,7 @@ FUNCTION breakpoint_entry
         mov rdi, rsp
         call trap_breakpoint
         POP_REGISTERS
+        add rsp, 16                     ; vector, error
         iretq
 END_FUNCTION
         section .text
@@ -253,6 +256,7 @@ FUNCTION ist_entry
         swapgs
 .return:
         POP_REGISTERS
+        add rsp, 16                     ; vector, error
         iretq
 
 ; CF = whether RCX lies in the work region of the IST stack at RDX. Changes RDX.

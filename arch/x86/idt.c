@@ -3,7 +3,7 @@
  * copy instead (arch/x86/lbr.c).
  *
  * All gates turn interrupts off. Only `int3` and `int 4` may be raised by ring 3; any other `int n`
- * there is a #GP. Locks: none; idt_set_entry()'s callers take care of each other.
+ * there is a #GP. Locks: none; a copy is its CPU's own.
  */
 #include "arch/x86/idt.h"
 
@@ -85,19 +85,6 @@ uint64_t idt_current_entry(unsigned vector)
     const struct gate *gate = &idt[vector];
     return gate->offset_low | (uint64_t)gate->offset_middle << 16 |
            (uint64_t)gate->offset_high << 32;
-}
-
-void idt_set_entry(unsigned vector, uint64_t address)
-{
-    kassert(vector < IDT_ENTRIES);
-    kassert(address >> 32 == vector_stubs[vector] >> 32);
-    struct gate gate = idt[vector];
-    uint64_t low;
-
-    gate.offset_low = (uint16_t)address;
-    gate.offset_middle = (uint16_t)(address >> 16);
-    __builtin_memcpy(&low, &gate, sizeof(low));
-    __atomic_store_n((uint64_t __attribute__((may_alias)) *)&idt[vector], low, __ATOMIC_SEQ_CST);
 }
 
 /* --- copies --- */

@@ -15,10 +15,6 @@ void idt_load(void); /* on every CPU */
 uint64_t idt_default_entry(unsigned vector);
 uint64_t idt_current_entry(unsigned vector);
 
-/* Exchanges the entry of a vector in one 8-byte store, while CPUs may be taking it: so the address
- * must lie in the same 4 GiB as the stubs, i.e. in the kernel image. */
-void idt_set_entry(unsigned vector, uint64_t address);
-
 /* For a CPU that is to use one of its own: copies the shared IDT to IDT_SIZE bytes, changes an
  * entry there, loads it on this CPU. Later changes of the shared one do not get there. */
 #define IDT_SIZE (16 * IDT_ENTRIES)

@@ -39,25 +39,6 @@
         pop rax
 %endmacro
 
-; As struct trap_frame has them.
-%macro PUSH_GENERAL 0
-        push rax
-        push rbx
-        push rcx
-        push rdx
-        push rsi
-        push rdi
-        push rbp
-        push r8
-        push r9
-        push r10
-        push r11
-        push r12
-        push r13
-        push r14
-        push r15
-%endmacro
-
         section .text
 
 ; NOP_JMP, IMMEDIATE. Stack: return address, struct marker_site *, values of the arguments. Changes
@@ -86,7 +67,7 @@ END_FUNCTION
 FUNCTION marker_frame_entry
         pushfq
         lea rsp, [rsp - (FRAME_SIZE - FRAME_VECTOR)]
-        PUSH_GENERAL
+        PUSH_REGISTERS
         mov rsi, [rsp + FRAME_SIZE + WORD(1)]   ; the place
         mov rax, [rsp + FRAME_SIZE]             ; flags
         mov [rsp + FRAME_RFLAGS], rax
@@ -108,21 +89,7 @@ FUNCTION marker_frame_entry
         mov [rsp + FRAME_SIZE + WORD(1)], rax
         mov rax, [rsp + FRAME_RFLAGS]
         mov [rsp + FRAME_SIZE], rax
-        pop r15
-        pop r14
-        pop r13
-        pop r12
-        pop r11
-        pop r10
-        pop r9
-        pop r8
-        pop rbp
-        pop rdi
-        pop rsi
-        pop rdx
-        pop rcx
-        pop rbx
-        pop rax
+        POP_REGISTERS
         lea rsp, [rsp + FRAME_SIZE - FRAME_VECTOR]
         popfq
         ret
@@ -131,7 +98,7 @@ END_FUNCTION
 ; CALL_STUB. Stack: return address, which tells the place. Only what C may change is put back; the
 ; others are there for the arguments.
 FUNCTION marker_call_entry
-        PUSH_GENERAL
+        PUSH_REGISTERS
         mov rdi, [rsp + FRAME_VECTOR]           ; behind the registers: the return address
         sub rdi, 5
         mov rsi, rsp

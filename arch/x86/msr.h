@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #define MSR_APIC_BASE 0x1b
-#define APIC_BASE_BSP (1ull << 8)
 #define APIC_BASE_X2APIC (1ull << 10)
 #define APIC_BASE_ENABLE (1ull << 11)
 #define APIC_BASE_ADDRESS 0x000ffffffffff000ull
@@ -25,16 +24,9 @@
 #define MSR_PLATFORM_INFO 0xce
 #define PLATFORM_INFO_CPUID_FAULTING (1ull << 31)
 
-#define MSR_MISC_FEATURES_ENABLES 0x140
-#define MISC_FEATURES_CPUID_FAULTING (1ull << 0)
-
 #define MSR_SYSENTER_CS 0x174
-#define MSR_SYSENTER_ESP 0x175
-#define MSR_SYSENTER_EIP 0x176
 
 #define MSR_PERFEVTSEL0 0x186 /* Intel */
-#define PERFEVTSEL_EVENT(number) ((uint64_t)(number)&0xff)
-#define PERFEVTSEL_UMASK(mask) (((uint64_t)(mask)&0xff) << 8)
 #define PERFEVTSEL_USER (1ull << 16)
 #define PERFEVTSEL_KERNEL (1ull << 17)
 #define PERFEVTSEL_EDGE (1ull << 18)
@@ -67,9 +59,6 @@
 #define MSR_LAST_BRANCH_FROM 0x1db /* one pair only: AMD, P6 */
 #define MSR_LAST_BRANCH_TO 0x1dc
 #define MSR_LAST_EXCEPTION_FROM 0x1dd
-#define MSR_LAST_EXCEPTION_TO 0x1de
-
-#define MSR_PAT 0x277
 
 #define MSR_PERF_CAPABILITIES 0x345
 #define PERF_CAPABILITIES_LBR_FORMAT 0x3full
@@ -135,7 +124,6 @@
 #define MSR_FS_BASE 0xc0000100
 #define MSR_GS_BASE 0xc0000101
 #define MSR_KERNEL_GS_BASE 0xc0000102
-#define MSR_TSC_AUX 0xc0000103
 
 #define MSR_AMD_LBR_SELECT 0xc000010e
 #define MSR_AMD_DBG_EXTN_CFG 0xc000010f
@@ -144,12 +132,6 @@
 #define MSR_AMD_PERF_GLOBAL_STATUS 0xc0000300
 #define MSR_AMD_PERF_GLOBAL_CTRL 0xc0000301
 #define MSR_AMD_PERF_GLOBAL_STATUS_CLEAR 0xc0000302
-
-#define MSR_AMD_LEGACY_EVTSEL0 0xc0010000
-#define MSR_AMD_LEGACY_PMC0 0xc0010004
-
-#define MSR_AMD_HWCR 0xc0010015
-#define AMD_HWCR_CPUID_USER_DISABLE (1ull << 35)
 
 #define MSR_AMD_EVTSEL0 0xc0010200 /* then PMC0, EVTSEL1, PMC1 … */
 #define MSR_AMD_PMC0 0xc0010201

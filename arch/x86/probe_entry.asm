@@ -42,7 +42,7 @@ probe_template:
 .call_hole:
         mov rsp, rbx
         POP_REGISTERS
-        add rsp, 16                     ; RIP, CS
+        add rsp, 32                     ; vector, error, RIP, CS
         popfq
 .unmasked:
         lea rsp, [rsp + 16]             ; RSP, SS

@@ -43,7 +43,6 @@ int text_probe_clear_jump(struct text_probe *probe);
 /* Takes it away. When it returns no CPU is in the probe's block, or in its upcall. */
 int text_probe_disarm(struct text_probe *probe);
 
-uint64_t text_probe_address(const struct text_probe *probe);
 unsigned text_probe_length(const struct text_probe *probe); /* bytes that are replaced, or copied */
 const char *text_probe_way(const struct text_probe *probe); /* "jump", "boosted", … */
 

@@ -241,11 +241,6 @@ int text_probe_disarm(struct text_probe *probe)
 
 /* --- for listings --- */
 
-uint64_t text_probe_address(const struct text_probe *probe)
-{
-    return probe->address;
-}
-
 unsigned text_probe_length(const struct text_probe *probe)
 {
     return probe->jumps ? probe->run.length : probe->probe.insn.length;

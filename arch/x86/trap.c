@@ -36,11 +36,6 @@ extern const struct fixup fixups_start[], fixups_end[]; /* linker.ld */
 
 static uint64_t unexpected[VECTOR_SYSCALL]; /* atomic */
 
-uint64_t trap_unexpected_count(unsigned vector)
-{
-    return vector < VECTOR_SYSCALL ? __atomic_load_n(&unexpected[vector], __ATOMIC_RELAXED) : 0;
-}
-
 static bool is_external(const struct trap_frame *frame)
 {
     return frame->vector >= FIRST_EXTERNAL_VECTOR && frame->vector < VECTOR_SYSCALL;

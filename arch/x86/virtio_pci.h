@@ -22,8 +22,6 @@
 #define VIRTIO_NEEDS_RESET 64u
 #define VIRTIO_FAILED 128u
 
-#define VIRTIO_F_VERSION_1 (1ull << 32) /* 6: what a modern device must be told */
-
 struct virtio_pci {
     struct pci_function function;
     bool modern;                       /* else legacy */

@@ -51,19 +51,6 @@ struct expected {
 static struct expected *expected;
 static unsigned expected_count;
 
-bool marker_type_is_signed(enum marker_type type) /* kernel/marker.c needs a kernel around it */
-{
-    switch (type) {
-#define MT(name, text, bytes, is_signed)                                                           \
-    case MARKER_##name:                                                                            \
-        return is_signed;
-        MARKER_TYPE_TABLE(MT)
-#undef MT
-    default:
-        return false;
-    }
-}
-
 static const char *path_of(const char *name)
 {
     static char path[200];

@@ -15,8 +15,8 @@ host_memory_mib() {
     awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# The kernel's own count of usable memory: at least seven eighths of what there is. The first MiB, the
-# kernel and the programs are the rest.
+# The kernel's own count of usable memory: at least seven eighths of what there is. The first MiB,
+# the kernel and the programs are the rest.
 check_memory() {
     local total wanted
     total=$(sed -n 's/^@mem total=\([0-9]*\) .*/\1/p' "$KERNEL_LOG")
@@ -71,7 +71,11 @@ for build in clang debug clang-debug; do
 done
 
 # The other ends of a run.
-kernel_run boot-failing RUN="no-such-command; poweroff"
+kernel_run boot-failing RUN="help; no-such-command; poweroff"
+tap_check "help: its lines fit the screen" \
+    awk '/^  / { lines++ }
+        /^  / && length > 79 { print; wide++ }
+        END { exit lines < 40 || wide > 0 }' "$KERNEL_LOG"
 tap_check "a command that fails ends the run as failed" test "$(kernel_end)" = failed
 tap_check "and run-qemu.sh says so by its status" test $KERNEL_STATUS -eq 1
 kernel_run boot-panic RUN="panic gp; poweroff"

@@ -5,18 +5,7 @@
 # TIME_LIMIT=600
 . tests/lib.sh
 
-skip_all() {
-    echo "1..0 # SKIP $1"
-    exit 0
-}
-
-# Only what the plugin or QEMU itself calls unsupported is a reason; anything else is a failure.
-unsupported="plugin interface is version|does not export|in this QEMU|-plugin: invalid option"
-PLUGIN=${PMU_PLUGIN:-build/tools/qemu-pmu.so}
-[ -r "$PLUGIN" ] || skip_all "$PLUGIN is not there"
-if ! kernel_run lbr-probe ACCEL=pmu RUN="lbr info; poweroff" TIMEOUT=60; then
-    reason=$(grep -Em 1 -- "$unsupported" build/tests/lbr-probe.qemu) && skip_all "$reason"
-fi
+pmu_or_skip_all lbr-probe "lbr info; poweroff"
 
 # history N: the report's first N records, the newest first.
 history() {

@@ -4,6 +4,7 @@
 
 #include "kernel/err.h"
 #include "kernel/string.h"
+#include "replay/log_module.h"
 
 struct memory_sink {
     struct recording_sink sink;
@@ -26,26 +27,9 @@ int memory_file_write(struct recording *recording, uint8_t *bytes, uint64_t *siz
     return error;
 }
 
-static bool memory_read(void *context, uint64_t offset, void *out, uint32_t length)
-{
-    memcpy(out, (const uint8_t *)context + offset, length);
-    return true;
-}
-
-static const char *memory_load(const struct stream_backing *backing, uint64_t offset,
-                               struct stream_block *block)
-{
-    uint64_t left = backing->size - offset;
-    uint32_t size = left < sizeof(*block) ? (uint32_t)left : (uint32_t)sizeof(*block);
-    memcpy(block, (const uint8_t *)backing->start + offset, size);
-    return recording_check_block(block, size, backing->file_id);
-}
-
 int memory_file_read(const uint8_t *bytes, uint64_t size, struct recording **out,
                      char reason[RECORDING_REASON_MAX])
 {
-    struct log_source source = {.read = memory_read, .context = (void *)bytes, .size = size};
-    struct stream_backing backing = {
-        .load = memory_load, .start = (uint64_t)bytes, .size = size, .file_id = 77};
-    return recording_read(&source, &backing, out, reason);
+    const struct log_module module = {.name = "", .data = bytes, .size = size};
+    return log_module_read(&module, out, reason);
 }

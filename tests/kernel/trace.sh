@@ -81,11 +81,7 @@ check_storm() {
         }' cpus="$1" "$KERNEL_LOG" "$TRACE"
 }
 
-skip_all() {
-    echo "1..0 # SKIP $1"
-    exit 0
-}
-command -v babeltrace2 >/dev/null || skip_all "no babeltrace2 here"
+command -v babeltrace2 >/dev/null || tap_skip_all "no babeltrace2 here"
 tap_check "the kernel with its suites builds" make TESTS=1 O=build/test kernel
 
 # --- every field of every event ---
