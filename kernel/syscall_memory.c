@@ -40,6 +40,12 @@ static bool withdraw(struct process *process, uint64_t start, uint64_t length)
     return true;
 }
 
+static bool is_held(const struct user_page *page)
+{
+    struct thread *self = current_thread();
+    return self->rec && recorder_current()->page_is_held(self, page);
+}
+
 static int unmap_range(struct process *process, uint64_t start, uint64_t length)
 {
     struct space *space = process->space;
@@ -50,7 +56,8 @@ static int unmap_range(struct process *process, uint64_t start, uint64_t length)
     if (error)
         return error;
     if (withdraw(process, start, length))
-        space_free_frames(space, start, length); /* else with the process, which is ending */
+        space_free_frames(space, start, length,
+                          is_held); /* else with the process, which is ending */
     return 0;
 }
 

@@ -92,6 +92,10 @@ int space_fault(struct space *space, uint64_t address, bool write, bool fetch);
 /* Takes pages out of the shared page tables, so that the next access faults again; the caller
  * flushes TLBs (mm/tlb.h). Then their frames can go. */
 void space_unmap_shared(struct space *space, uint64_t start, uint64_t length);
-void space_free_frames(struct space *space, uint64_t start, uint64_t length);
+/* is_held (or NULL) says of a locked page that somebody's page tables map it all the same: then its
+ * frame stays, as zeroes. */
+typedef bool space_page_is_held(const struct user_page *page);
+void space_free_frames(struct space *space, uint64_t start, uint64_t length,
+                       space_page_is_held *is_held);
 
 #endif

@@ -4,9 +4,7 @@
 #include "arch/x86/paging.h"
 #include "kernel/err.h"
 #include "kernel/panic.h"
-#include "kernel/recorder.h"
 #include "kernel/string.h"
-#include "kernel/thread.h"
 #include "mm/frames.h"
 #include "mm/heap.h"
 #include "mm/page_index.h"
@@ -106,10 +104,9 @@ void space_unmap_shared(struct space *space, uint64_t start, uint64_t length)
 /* A frame that is still mapped somewhere stays with its page, as zeroes. */
 static void free_frame(struct user_page *page, void *argument)
 {
-    struct thread *self = current_thread();
-    (void)argument;
+    space_page_is_held *const *is_held = argument;
     spin_lock(&page->lock);
-    if (page->frame && self->rec && recorder_current()->page_is_held(self, page)) {
+    if (page->frame && *is_held && (*is_held)(page)) {
         memset(PHYS_TO_VIRT(page->frame), 0, PAGE_SIZE);
     } else if (page->frame) {
         frame_free(page->frame);
@@ -118,7 +115,8 @@ static void free_frame(struct user_page *page, void *argument)
     spin_unlock(&page->lock);
 }
 
-void space_free_frames(struct space *space, uint64_t start, uint64_t length)
+void space_free_frames(struct space *space, uint64_t start, uint64_t length,
+                       space_page_is_held *is_held)
 {
-    space_for_each_page(space, start, start + length, free_frame, NULL);
+    space_for_each_page(space, start, start + length, free_frame, &is_held);
 }

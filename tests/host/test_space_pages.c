@@ -174,7 +174,7 @@ static void test_frames(void)
            !host_entry_at(AREA + 2 * PAGE_SIZE) && host_entry_at(AREA + 3 * PAGE_SIZE),
        "exactly the range is unmapped");
     unsigned used = host_frames;
-    space_free_frames(space, AREA + PAGE_SIZE, 2 * PAGE_SIZE);
+    space_free_frames(space, AREA + PAGE_SIZE, 2 * PAGE_SIZE, NULL);
     is_u64(used - host_frames, 2, "and its two frames are given back");
     ok(page->frame == 0 && space_page(space, AREA + PAGE_SIZE) == page, "its pages stay");
     space_fault(space, AREA + PAGE_SIZE, false, false);
