@@ -36,6 +36,7 @@ void record_print_line(const struct recording *recording)
 static int record_process(struct process *process, struct recording **out)
 {
     struct session *session;
+    const struct recording *before = recording_find(0);
     int error = record_begin(process, &session);
     if (error) {
         process_drop_thread(process, process_main_thread(process));
@@ -45,7 +46,8 @@ static int record_process(struct process *process, struct recording **out)
     process_wait(process);
     if (process->session) /* this one, or one that the program began after stopping this one */
         return record_finish(process->session, out);
-    *out = recording_find(0);
+    struct recording *last = recording_find(0);
+    *out = last != before ? last : NULL; /* it may be that nothing could be kept */
     return process->recording_lost ? ERR_LOG_FULL : 0;
 }
 
