@@ -14,10 +14,11 @@ void record_abort(struct session *session, const char *reason)
                                 __ATOMIC_RELAXED);
 }
 
-static bool too_large(struct session *session, uint64_t more)
+/* Counts a new block of events. */
+static bool too_large(struct session *session)
 {
     struct recording *recording = session->recording;
-    uint64_t bytes = __atomic_add_fetch(&recording->bytes, more, __ATOMIC_RELAXED);
+    uint64_t bytes = __atomic_add_fetch(&recording->bytes, LOG_PAGE_SIZE, __ATOMIC_RELAXED);
     return !session->spool && bytes > recording->limit;
 }
 
@@ -39,7 +40,7 @@ uint64_t record_append_locked(struct rec_thread *rec, struct log_event *event)
         record_abort(session, "out of memory");
         return stream->events + 1;
     }
-    if (too_large(session, (stream->blocks - blocks) * LOG_PAGE_SIZE))
+    if (stream->blocks != blocks && too_large(session))
         record_abort(session, "the recording reached its size limit");
     if (session->spool && stream_closed(stream) != closed)
         spool_block_closed(session->spool);

@@ -28,14 +28,9 @@ static unsigned chunk_count;
 static bool make_file(void)
 {
     char *words[] = {"mapper", "2", "3"};
-    struct recording *recording;
     file = kmalloc(MEMORY_FILE_MAX);
     copy = kmalloc(MEMORY_FILE_MAX);
-    if (!file || !copy || record_program(3, words, &recording) != 0)
-        return false;
-    int error = memory_file_write(recording, file, &file_size);
-    recording_delete(recording->number);
-    return error == 0;
+    return file && copy && memory_file_record(3, words, file, &file_size);
 }
 
 static void find_chunks(void)

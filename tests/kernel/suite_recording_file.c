@@ -24,15 +24,9 @@ static uint64_t file_size;
 static bool make_file(void)
 {
     char *words[] = {"counter", "2", "20"};
-    struct recording *recording;
     file = kmalloc(MEMORY_FILE_MAX);
     copy = kmalloc(MEMORY_FILE_MAX);
-    if (!file || !copy || record_program(3, words, &recording) != 0)
-        return false;
-    int error = memory_file_write(recording, file, &file_size);
-    is_equal(recording_file_bytes(recording), file_size, "the size of a file is known before");
-    recording_delete(recording->number);
-    return error == 0;
+    return file && copy && memory_file_record(3, words, file, &file_size);
 }
 
 /* --- as it is --- */

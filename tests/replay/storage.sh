@@ -77,8 +77,9 @@ for bytes in 20000 100000; do
     hash=$(field hash) events=$(field events)
     kernel_run storage-cut-again CPUS=2 DISK=$DISK_IMAGE RUN="load; replay 1; poweroff"
     results "on two CPUs, too" 1 partial
+    # How many events that is depends on which threads' blocks had gone to the disk.
     tap_check "both end in the same state, behind $events events" \
-        test "$(field hash) $(field events) $((events > 500))" = "$hash $events 1"
+        test "$(field hash) $(field events)" = "$hash $events"
 done
 
 rm -f "$DISK_IMAGE"
