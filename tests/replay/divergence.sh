@@ -5,10 +5,11 @@
 # TIME_LIMIT=600
 . tests/replay/replay.bash
 
-# What is changed (edit.h), and what the replay may find (replay.md).
+# What is changed (edit.h), and what the replay may find (replay.md). A wrong page may be one that
+# the thread holds: a promotion that is not the first event of its point needs no fault.
 edits() {
     cat <<'END'
-wrong-page unexpected-fault|end-state
+wrong-page unexpected-fault|end-state|extra-event
 wrong-tick unexpected-fault|overshot|stuck
 missing-event unexpected-fault
 extra-event extra-event|unexpected-fault

@@ -6,11 +6,14 @@
 #include "tools/qemu-pmu/pmu_options.h"
 #include "tools/qemu-pmu/qemu_abi.h"
 
-/* The scoreboard's element: all that translated code touches. It moves when vCPUs are added. */
+/* The scoreboard's element: all that translated code touches. It moves when vCPUs are added. QEMU
+ * puts the elements side by side at any address: `apart` keeps two vCPUs' words out of one cache
+ * line, and out of the pair of lines that some CPUs fetch together. */
 struct vcpu_words {
     struct pmu_words pmu;
     uint64_t nmi_expected; /* not 0: an NMI was requested and has not been seen to be taken */
     uint64_t watched;      /* not 0: vcpu.watched is set */
+    uint8_t apart[128];
 };
 
 /* Of the vCPU's own thread, but `wanted`. */
